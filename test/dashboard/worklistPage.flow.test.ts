@@ -83,7 +83,7 @@ onEmbeddedEngines((start) => {
     expect(listed(page)).toEqual(idsOf(unnumbered, uncoded));
     expect(page).toContain(`${String(unnumbered.patient.first_name)} `);
     expect(page).toContain(
-      `href="/dashboard${root}${recordPath('patients', unnumbered.patient)}">The primary insurance has a policy number</a>`,
+      `href="/dashboard${root}${recordPath('patients', unnumbered.patient)}">The primary insurance has a member ID, unless the patient pays</a>`,
     );
     expect(page).toMatch(/warns<\/span> <a [^>]+>The ZIP code of an address belongs to its state<\/a>/);
     expect(tabs(page)).toEqual({
@@ -107,12 +107,13 @@ onEmbeddedEngines((start) => {
   test('its states, rules and months lead to what they count', async () => {
     const page = await show('/readiness');
     expect(bars(page)).toMatchObject({
-      'The primary insurance has a policy number: 1': '/readiness?state=blocked&rule=policy_number_missing',
+      'The primary insurance has a member ID, unless the patient pays: 1':
+        '/readiness?state=blocked&rule=policy_number_missing',
     });
     const follow = async (path = '') => listed(await show(path));
-    expect(await follow(bars(page)['The primary insurance has a policy number: 1'])).toEqual(
-      idsOf(unnumbered),
-    );
+    expect(
+      await follow(bars(page)['The primary insurance has a member ID, unless the patient pays: 1']),
+    ).toEqual(idsOf(unnumbered));
     expect(await follow(tabs(page)['Ready: 1'])).toEqual(idsOf(billable));
     expect(await follow(tabs(page)['All: 3'])).toEqual(idsOf(unnumbered, billable, uncoded));
     const bar = `href="/dashboard${root}([^"]+)" aria-label="${month}: 1"`;
@@ -227,7 +228,9 @@ onEmbeddedEngines((start) => {
     expect(facility).toMatch(/for any reason: 1/);
     await of('providers', uncoded.provider, 'Blocks no encounters.');
     const patient = await of('patients', unnumbered.patient, 'Blocks 1 encounter.');
-    expect(patient).toContain('The primary insurance has a policy number: not met by 1 encounter');
+    expect(patient).toContain(
+      'The primary insurance has a member ID, unless the patient pays: not met by 1 encounter',
+    );
     await of('patients', uncoded.patient, 'Blocks no encounters.');
   });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encounterReadinessStream, readinessStream } from '../../src/domain/events/streams.ts';
 import { sendBatch } from '../support/client.ts';
-import { phi } from '../support/output.ts';
+import { phi, phiName } from '../support/output.ts';
 import {
   type Claim,
   countsOf,
@@ -100,7 +100,7 @@ onEveryEngine((start) => {
     await worklist(service, ofFacility);
     const lines = [
       { kind: 'payer', record: { ...claim.payer, payer_code: null } },
-      { kind: 'patient', record: { ...claim.patient, first_name: phi('Eva') } },
+      { kind: 'patient', record: { ...claim.patient, first_name: phiName('Eva') } },
       { kind: 'facility', record: { ...claim.facility, name: phi('Elm') } },
     ];
     expect((await sendBatch(service, lines)).status).toBe(200);

@@ -183,7 +183,10 @@ onEmbeddedEngines((start) => {
   });
 
   test('a required document is an event; without one an encounter of the visit type is not ready', async () => {
-    const claim = freshClaim({ encounter: { visit_type: 'inpatient' } });
+    const claim = freshClaim({
+      encounter: { visit_type: 'inpatient' },
+      facility: { facility_type: 'hospital' },
+    });
     const { encounter, facility } = claim;
     await sendClaim(service, claim);
     const require = async (...args: string[]) => {

@@ -24,3 +24,11 @@ export function phi(label: string): string {
   notePhi(value);
   return value;
 }
+
+/** The same for the name of a person, which has no digits: `Lopez` becomes `Lopez-lfjapcgi`. */
+export function phiName(label: string): string {
+  const letters = [...randomBytes(8)].map((byte) => String.fromCharCode(97 + (byte % 26)));
+  const value = `${label}-${letters.join('')}`;
+  notePhi(value);
+  return value;
+}

@@ -1048,10 +1048,13 @@ class ReadinessFinding(TypedDict):
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
         "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
-        "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
-        "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state", "country_code", "duplicate_of_billed", "suspected_duplicate",
-        "changed_after_billing",
+        "clia_number_form", "visit_at_facility", "document_missing", "primary_insurance_missing",
+        "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
+        "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
+        "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
+        "payer_code_missing", "other_insurance", "birth_date", "gender_missing", "address_incomplete",
+        "zip_of_other_state", "country_code", "po_box", "zip_plus_four", "placeholder", "member_id_ssn",
+        "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
     ]
     # `blocks`: the payer would refuse the claim; `warns`: it may
     severity: Literal["blocks", "warns"]
@@ -1161,10 +1164,13 @@ class WorklistFinding(TypedDict):
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
         "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
-        "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
-        "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state", "country_code", "duplicate_of_billed", "suspected_duplicate",
-        "changed_after_billing",
+        "clia_number_form", "visit_at_facility", "document_missing", "primary_insurance_missing",
+        "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
+        "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
+        "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
+        "payer_code_missing", "other_insurance", "birth_date", "gender_missing", "address_incomplete",
+        "zip_of_other_state", "country_code", "po_box", "zip_plus_four", "placeholder", "member_id_ssn",
+        "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
     ]
     severity: Literal["blocks", "warns"]
     # The field at fault, in dot notation if nested
@@ -1784,10 +1790,13 @@ class WorklistQuery(TypedDict):
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
         "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
-        "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
-        "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state", "country_code", "duplicate_of_billed", "suspected_duplicate",
-        "changed_after_billing",
+        "clia_number_form", "visit_at_facility", "document_missing", "primary_insurance_missing",
+        "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
+        "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
+        "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
+        "payer_code_missing", "other_insurance", "birth_date", "gender_missing", "address_incomplete",
+        "zip_of_other_state", "country_code", "po_box", "zip_plus_four", "placeholder", "member_id_ssn",
+        "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
     ]]
     # Only encounters whose patient has primary insurance with this payer
     payer_id: NotRequired[str]

@@ -151,6 +151,7 @@ const countrySpellings = new Map([
  * by name or alpha-3 code. Undefined for anything that does not have the form of a code.
  */
 export function countryCode(country: string): string | undefined {
+  if (country === 'US') return country;
   const plain = country.replaceAll('.', '').trim().toUpperCase();
   const code = countrySpellings.get(plain) ?? plain;
   return /^[A-Z]{2}$/.test(code) ? code : undefined;

@@ -34,6 +34,7 @@ export const filingLimitNear: Rule = {
 
 const serviceBeforeBirth: Rule = {
   code: 'service_before_birth',
+  version: 2,
   severity: 'blocks',
   title: 'The date of service is not before the date of birth of the patient',
   source: 'X12 005010X222A1 (837P), loop 2010BA, DMG02 and loop 2400, DTP*472',
@@ -42,7 +43,10 @@ const serviceBeforeBirth: Rule = {
     const [service, birth] = [textOf(encounter, 'date_of_service'), textOf(patient, 'date_of_birth')];
     if (service === undefined || birth === undefined || dayOf(service) >= dayOf(birth)) return [];
     const text = 'The date of service is before the date of birth of the patient: one of the two is wrong.';
-    return [{ record: encounter, field: 'date_of_service', text }];
+    return [
+      { record: encounter, field: 'date_of_service', text },
+      ...(patient === undefined ? [] : [{ record: patient, field: 'date_of_birth', text }]),
+    ];
   },
 };
 

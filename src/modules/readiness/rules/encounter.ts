@@ -9,6 +9,7 @@ import {
   isVoid,
   type Rule,
   textOf,
+  wrong,
 } from './rule.ts';
 
 export const changedAfterBilling: Rule = {
@@ -116,8 +117,29 @@ export const duplicateOfBilled: Rule = {
   },
 };
 
+const cancelledVisit: Rule = {
+  code: 'cancelled_visit',
+  severity: 'blocks',
+  title: 'A completed encounter was not cancelled, and the patient came',
+  source:
+    'CMS Medicare Claims Processing Manual, chapter 1, section 30.3.13: charges for missed appointments',
+  reads: ['encounter.status'],
+  check: ({ encounter }) =>
+    wrong(
+      encounter,
+      'status',
+      (status) => !/^(?:cancell?ed|no[\s_-]?show|entered[\s_-]in[\s_-]error)$/i.test(status.trim()),
+      'By its status, the visit did not take place.',
+    ),
+};
+
 /** Rules about documents, in the order in which a claim is filled in. */
 export const documentRules: readonly Rule[] = [documentMissing];
 
 /** Rules about the claim as a whole, in the order in which a claim is filled in. */
-export const claimRules: readonly Rule[] = [duplicateOfBilled, suspectedDuplicate, changedAfterBilling];
+export const claimRules: readonly Rule[] = [
+  cancelledVisit,
+  duplicateOfBilled,
+  suspectedDuplicate,
+  changedAfterBilling,
+];

@@ -5,6 +5,7 @@ import { claimRules, documentRules } from './encounter.ts';
 import { facilityRules } from './facility.ts';
 import { insuranceRules } from './insurance.ts';
 import { patientRules } from './patient.ts';
+import { placeholderRules } from './placeholders.ts';
 import { providerRules } from './provider.ts';
 import {
   type BillingFacts,
@@ -24,6 +25,7 @@ export const rules: readonly Rule[] = [
   ...documentRules,
   ...insuranceRules,
   ...patientRules,
+  ...placeholderRules,
   ...claimRules,
 ];
 

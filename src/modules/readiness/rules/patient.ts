@@ -23,7 +23,13 @@ const addressForms: Readonly<Record<string, (record: BilledRecord) => Fault[]>> 
       (value) => isUspsState(value.trim().toUpperCase()),
       'USPS knows no such state.',
     ),
-    ...wrong(record, 'zip_code', passes(zipCode), 'This is not a ZIP code, which has five or nine digits.'),
+    ...wrong(
+      record,
+      'zip_code',
+      // USPS has no 00000, no 99999, and no add-on 0000.
+      (value) => passes(zipCode)(value) && !/^(?:00000|99999)|^\d{5}-?0000$/.test(value),
+      'This is not a ZIP code, which has five or nine digits.',
+    ),
   ],
   CA: (record) => [
     ...missing(
@@ -190,5 +196,76 @@ const zipOfOtherState: Rule = {
       }),
 };
 
+const PO_BOX = /\b(?:P\.?\s*O\.?\s*B(?:OX)?|POST(?:AL)?\s+OFFICE\s+BOX|LOCK\s*BOX|PMB)\b/i;
+
+const poBox: Rule = {
+  code: 'po_box',
+  severity: 'blocks',
+  title: 'Provider and facility have a street address, not a post office box, a lockbox or a private mailbox',
+  source: 'X12 005010X222A1 (837P), N301 of loops 2010AA and 2310C',
+  reads: ['provider.address_line_1', 'facility.address_line_1'],
+  check: ({ provider, facility }) =>
+    distinct(provider, facility).flatMap((record) =>
+      wrong(
+        record,
+        'address_line_1',
+        (line) => !PO_BOX.test(line),
+        'A claim needs the street where care is given.',
+      ),
+    ),
+};
+
+const zipPlusFour: Rule = {
+  code: 'zip_plus_four',
+  severity: 'warns',
+  title: 'The ZIP codes of provider and facility have nine digits',
+  source: 'X12 005010X222A1 (837P), N403 of loops 2010AA and 2310C',
+  reads: ['provider', 'facility'].flatMap((kind) => [`${kind}.zip_code`, `${kind}.country`]),
+  check: ({ provider, facility }) =>
+    distinct(provider, facility)
+      .filter((record) => countryOf(record) === 'US')
+      .flatMap((record) =>
+        wrong(
+          record,
+          'zip_code',
+          (value) => !/^\d{5}$/.test(value),
+          'Payers expect nine digits here: the clearinghouse may refuse five.',
+        ),
+      ),
+};
+
+const birthDate: Rule = {
+  code: 'birth_date',
+  severity: 'blocks',
+  title: 'The patient was not born before 1900',
+  source: 'X12 005010X222A1 (837P), loop 2010BA, DMG02',
+  reads: ['patient.date_of_birth'],
+  check: ({ patient }) =>
+    wrong(
+      patient,
+      'date_of_birth',
+      (value) => value >= '1900',
+      'Nobody who was born then has a visit today.',
+    ),
+};
+
+const genderMissing: Rule = {
+  code: 'gender_missing',
+  severity: 'warns',
+  title: 'The gender of the patient is known',
+  source: 'X12 005010X222A1 (837P), loops 2010BA and 2010CA, DMG03',
+  reads: ['patient.gender'],
+  check: ({ patient }) =>
+    missing(patient, ['gender'], 'A claim states the gender, and some payers refuse an unknown one.'),
+};
+
 /** Rules about the patient, in the order in which a claim is filled in. */
-export const patientRules: readonly Rule[] = [addressIncomplete, zipOfOtherState, countryUnknown];
+export const patientRules: readonly Rule[] = [
+  birthDate,
+  genderMissing,
+  addressIncomplete,
+  zipOfOtherState,
+  countryUnknown,
+  poBox,
+  zipPlusFour,
+];

@@ -1,5 +1,5 @@
 import { taxonomyCode as check, npi, passes } from '../../../domain/records/schema/validation.ts';
-import { distinct, missing, type Rule, wrong } from './rule.ts';
+import { distinct, missing, type Rule, textOf, wrong } from './rule.ts';
 
 const providerMissing: Rule = {
   code: 'provider_missing',
@@ -32,17 +32,20 @@ const unfitting = ['referring_provider', 'billing_provider'];
 
 const renderingRole: Rule = {
   code: 'rendering_role',
+  version: 2,
   severity: 'warns',
   title: 'The rendering provider has a role that gives care',
   source: 'X12 005010X222A1 (837P), loops 2310A and 2310B',
   reads: ['encounter.rendering_provider_id', 'provider.role'],
-  check: ({ renderingProvider }) =>
-    wrong(
-      renderingProvider,
-      'role',
-      (role) => !unfitting.includes(role),
-      'Someone who refers patients or bills for others did not give the care.',
-    ),
+  check: ({ encounter, renderingProvider }) =>
+    unfitting.includes(textOf(renderingProvider, 'role') ?? '')
+      ? [
+          {
+            ...{ record: encounter, field: 'rendering_provider_id' },
+            text: 'Someone who refers patients or bills for others did not give the care.',
+          },
+        ]
+      : [],
 };
 
 const taxonomyCode: Rule = {

@@ -14,8 +14,9 @@ import { foldStream } from '../../records/queries/records.ts';
 
 /** The text of a field, dotted when nested; undefined where there is none or it is blank. */
 export function textOf(record: BilledRecord | undefined, field: string): string | undefined {
-  let value: unknown = record?.fields;
-  for (const name of field.split('.')) value = (value as Record<string, unknown> | undefined)?.[name];
+  const dot = field.indexOf('.');
+  const parent = dot === -1 ? record?.fields : record?.fields[field.slice(0, dot)];
+  const value = (parent as Record<string, unknown> | undefined)?.[field.slice(dot + 1)];
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
@@ -40,10 +41,11 @@ export function wrong(
 
 /** Each record once, whatever parts it has in a claim. */
 export function distinct(...records: (BilledRecord | undefined)[]): BilledRecord[] {
-  const byId = new Map(
-    records.flatMap((record) => (record ? [[`${record.kind}-${record.id}`, record]] : [])),
+  const isSame = (one: BilledRecord) => (other: BilledRecord | undefined) =>
+    other?.id === one.id && other.kind === one.kind;
+  return records.filter(
+    (record, at): record is BilledRecord => record !== undefined && records.findIndex(isSame(record)) === at,
   );
-  return [...byId.values()];
 }
 
 /** Whether an encounter is void: kept and readable, and not billed. */
