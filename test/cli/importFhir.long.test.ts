@@ -46,6 +46,39 @@ onEmbeddedEngines((start) => {
   const written = async (work: () => Promise<unknown>) =>
     (await appendedBy(service, work)).filter((line) => !line.startsWith('access: '));
 
+  test('Bundles of search results, collections, histories and messages go in as what they contain', async () => {
+    const folder = temporaryFolder();
+    const person = (id: string, family: string) => ({
+      ...{ resourceType: 'Patient', id, birthDate: '1984-02-29' },
+      name: [{ family, given: ['Bea'] }],
+    });
+    const bundles = {
+      searchset: [{ resource: person('contents-1', 'Bundla'), search: { mode: 'match' } }],
+      collection: [{ resource: person('contents-2', 'Bundla') }],
+      history: [
+        { request: { method: 'DELETE', url: 'Patient/contents-4' } },
+        { resource: person('contents-3', 'Bundlina'), request: { method: 'PUT', url: 'Patient/contents-3' } },
+        { resource: person('contents-3', 'Bundlo'), request: { method: 'POST', url: 'Patient' } },
+        { resource: person('contents-4', 'Bundlo'), request: { method: 'POST', url: 'Patient' } },
+      ],
+      message: [
+        { resource: { resourceType: 'MessageHeader' } },
+        { resource: person('contents-5', 'Bundla') },
+      ],
+    };
+    for (const [type, entry] of Object.entries(bundles)) {
+      writeFileSync(join(folder, `${type}.json`), JSON.stringify({ resourceType: 'Bundle', type, entry }));
+    }
+    const events = await written(async () => {
+      const { code, counts } = await importing(folder);
+      expect([code, counts]).toMatchObject([0, { accepted: 4, rejected: 0 }]);
+    });
+    expect(events.toSorted()).toEqual(
+      ['1', '2', '3', '5'].map((id) => `clinic.patient-contents-${id}: PatientUpserted`),
+    );
+    expect(await recordOf('patients', 'contents-3')).toMatchObject({ last_name: 'Bundlina' });
+  });
+
   test('Bulk Data goes in in the order of its types, with what is wrong listed by file and line, and changes nothing the next time', async () => {
     const folder = copyOf('bulk', 'Encounter.ndjson');
     const once = (count: number) => ({ accepted: count, rejected: 0 });

@@ -82,6 +82,76 @@ onEveryEngine((start) => {
     return { patient, practitioner, place, encounter, duty, coverage, observation };
   };
 
+  test('a Bundle that requests nothing is a batch of its resources, where the source may send it', async () => {
+    const { key, workspace, id } = await service.createKey('contents');
+    const client = service.as(key);
+    const patient = fhirPatient();
+    const [older, newer] = ['planned', 'finished'].map((status) => ({
+      ...fhirEncounter({ reference: `Patient/${patient.id}` }, { status }),
+      id: 'visit-1',
+    }));
+    const gone = { request: { method: 'DELETE', url: 'Encounter/visit-2' }, response: { status: '204' } };
+    const versions = [newer, older, { ...older, id: 'visit-2' }, patient].map((resource) => ({
+      resource,
+      request: { method: 'PUT', url: `Any/${resource?.id}` },
+    }));
+    const found = { resourceType: 'OperationOutcome', issue: [] };
+    const contents = {
+      searchset: [
+        ...[newer, patient].map((resource) => ({ resource, search: { mode: 'match' } })),
+        { resource: found, search: { mode: 'outcome' } },
+      ],
+      collection: [{ resource: newer }, { resource: patient }, { fullUrl: 'urn:x' }],
+      history: [gone, ...versions],
+      message: [{ resource: { resourceType: 'MessageHeader' } }, { resource: newer }, { resource: patient }],
+    };
+    const sent = (type: string, entry: object[]) => ({ resourceType: 'Bundle', type, entry });
+    const appended = await written(async () => {
+      for (const [type, entry] of Object.entries(contents)) {
+        const { status, body } = await sendFhir(client, '/fhir', sent(type, entry));
+        expect([type, status, issuesIn(body)]).toEqual([type, 400, ['error not-supported Bundle.type']]);
+      }
+    });
+    expect(appended).toEqual([]);
+    const set = [
+      'sources',
+      'set',
+      'emr',
+      '--workspace',
+      workspace,
+      '--format',
+      'fhir',
+      '--key',
+      id,
+      '--bundles',
+      'any',
+    ];
+    expect(await runCli(set, { env: storesOf(service.config) })).toMatchObject({ code: 0 });
+    const expected: Record<string, number[]> = {
+      searchset: [201, 201, 200],
+      collection: [200, 200, 200],
+      history: [200, 200, 200, 200, 200],
+      message: [200, 200, 200],
+    };
+    for (const [type, entry] of Object.entries(contents)) {
+      const lines = await written(async () => {
+        await eventually(async () => {
+          const { body } = await sendFhir(client, '/fhir', sent(type, entry));
+          expect([type, body.type, statusesIn(body)]).toEqual([type, 'batch-response', expected[type]]);
+        });
+      });
+      expect(lines.length).toBe(type === 'searchset' ? 2 : 0);
+    }
+    const visit = async (one: string) => client.get(`/integration/encounters/${one}`);
+    expect((await visit('visit-1')).body.record).toMatchObject({
+      status: 'finished',
+      patient_id: patient.id,
+    });
+    expect((await visit('visit-2')).status).toBe(404);
+    const documents = await sendFhir(client, '/fhir', sent('document', [{ resource: patient }]));
+    expect(documents.status).toBe(400);
+  });
+
   test('a transaction becomes its records, whatever its order, and nothing when it comes again', async () => {
     const { patient, practitioner, place, encounter, duty, coverage, observation } = claim();
     const sent = bundle('transaction', encounter, coverage, duty, observation, place, practitioner, patient);

@@ -27,6 +27,7 @@ const plain = {
   mllp: null,
   time_zone: 'UTC',
   id_systems: {},
+  bundles: null,
   patient_authority: null,
   visit_authority: null,
   visit_from: null,

@@ -18,7 +18,7 @@ import {
 } from '../../modules/integrations/fhir/send.ts';
 import type { MessageStore } from '../../modules/integrations/messages/store.ts';
 import type { OperationResult } from '../../modules/integrations/operations.ts';
-import { type SourceCache, sourceOf } from '../../modules/integrations/sources.ts';
+import { type Source, type SourceCache, sourceOf } from '../../modules/integrations/sources.ts';
 import { type LineResult, TimeSlicer } from '../../modules/records/commands/batchOrder.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
 import type { DocumentStore } from '../../storage/documentStore.ts';
@@ -100,6 +100,16 @@ export interface Message {
   request?: RawMessage['request'];
 }
 
+/** Resolves with the source of the key of a request. Rejects with `unavailable` and `unreadable`. */
+export async function fhirSourceOf(
+  { sources, directory }: Pick<FhirPorts, 'sources' | 'directory'>,
+  context: RequestContext,
+): Promise<Source> {
+  const { key, workspace } = context.found as FoundKey;
+  const sentWith = { keyId: key.id, known: directory.known };
+  return sourceOf(await sources.of(workspace.id), 'fhir', sentWith);
+}
+
 /**
  * Carries out the message of a request, which `read` returns once it has arrived, as configured for the source of its
  * key; what leaves no event of its own is recorded in the audit trail. Rejects as `read` does, and with a
@@ -116,12 +126,8 @@ export async function processFhirMessage(
   const { entries, isAtomic, route, unread = [], bytes, request } = await read();
   const leave = isOne ? undefined : await batches.enter(context);
   try {
-    const { workspace } = callerOf(context);
     const found = context.found as FoundKey;
-    const source = sourceOf(await ports.sources.of(workspace), 'fhir', {
-      keyId: found.key.id,
-      known: ports.directory.known,
-    });
+    const source = await fhirSourceOf(ports, context);
     const raw = {
       format: 'fhir',
       media_type: context.req.headers['content-type'] ?? FHIR_JSON,

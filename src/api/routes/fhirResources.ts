@@ -20,6 +20,7 @@ import {
   type FhirPorts,
   FhirRefusal,
   fhirEndpoint,
+  fhirSourceOf,
   isFailed,
   MAX_FHIR_BYTES,
   type Message,
@@ -193,7 +194,9 @@ function capabilityStatement(): object {
           'out, which is stated in their entry. A resource that changes nothing creates no new ' +
           'version.\n\nIn a transaction, everything is validated and resolved before anything is written, ' +
           'and any refusal refuses the whole transaction. It is not a transaction of the store: if a ' +
-          'store is lost midway, the response is 503, and sending the same Bundle again completes it.',
+          'store is lost midway, the response is 503, and sending the same Bundle again completes it. ' +
+          'If the source accepts them, Bundles of the types searchset, collection, history and message are processed as a batch ' +
+          'of their resources.',
         security: {
           description: 'An API key with write permission, as `x-api-key` or as a bearer token.',
         },
@@ -228,7 +231,12 @@ function sendBundle(ports: FhirPorts): ServedEndpoint {
     const { value, bytes } = await readFhir(context);
     const bundle = readBundle(value);
     if ('issue' in bundle) throw new FhirRefusal('validation_failed', [bundle.issue]);
-    const { type, read } = bundle;
+    const { type, isContent, read } = bundle;
+    if (isContent && (await fhirSourceOf(ports, context)).bundles !== 'any') {
+      const text =
+        'The source accepts only bundles of the types batch and transaction (sources set --bundles any).';
+      throw new FhirRefusal('validation_failed', [refused('not-supported', 'Bundle.type', text)]);
+    }
     const unread = read.flatMap((one, index) => ('issue' in one ? [[index, one.issue] as const] : []));
     const isAtomic = type === 'transaction';
     if (isAtomic && unread.length > 0) {
@@ -253,7 +261,10 @@ function sendBundle(ports: FhirPorts): ServedEndpoint {
         entry: read.map((one) => ({
           response:
             'issue' in one
-              ? { status: statusText(400), outcome: operationOutcome([one.issue]) }
+              ? {
+                  status: statusText(one.issue.severity === 'error' ? 400 : 200),
+                  outcome: operationOutcome([one.issue]),
+                }
               : responseTo(byEntry.get(one) as EntryOutcome),
         })),
       },

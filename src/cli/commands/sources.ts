@@ -4,6 +4,7 @@ import { UnusedMessages } from '../../modules/integrations/messages/unused.ts';
 import { configureSource, removeSource } from '../../modules/integrations/sourceCommands.ts';
 import {
   bindingTexts,
+  bundleChoices,
   DEFAULT_RETENTION_DAYS,
   DEFAULT_TIME_ZONE,
   type IdSystemType,
@@ -82,6 +83,7 @@ const nothingConfigured = {
   key: null,
   mllp: null,
   id_systems: {},
+  bundles: null,
   patient_authority: null,
   visit_authority: null,
   visit_from: null,
@@ -100,6 +102,7 @@ function sourceView({ id, format, time_zone, ...configured }: Source) {
 function settingsOf({ id_systems, facility, mapping, ...source }: Source): string[] {
   const named = {
     ...id_systems,
+    bundles: source.bundles,
     patient: source.patient_authority,
     visit: source.visit_authority,
     visit_from: source.visit_from?.join(','),
@@ -129,6 +132,7 @@ interface SourceOptions {
   mllpPort?: number;
   timeZone?: string;
   idSystem?: IdSystems;
+  bundles?: string;
   patientAuthority?: string;
   visitAuthority?: string;
   visitFrom?: string[];
@@ -192,6 +196,13 @@ function addSourceOptions(command: Command): Command {
         `(${idSystemTypes.join(', ')}); repeat the option for each`,
       parseIdSystem,
     )
+    .addOption(
+      new Option(
+        '--bundles <types>',
+        'FHIR: with any, POST /fhir also takes Bundles of the types searchset, collection, history and message, as a batch ' +
+          'of their resources (default: requests)',
+      ).choices(bundleChoices),
+    )
     .option(
       '--patient-authority <name>',
       'HL7 v2: the assigning authority of the identifier in PID-3 that is the id of the patient',
@@ -243,6 +254,7 @@ async function sourceOfOptions(options: SourceOptions): Promise<Partial<SourceIn
     mllpPort: port,
     timeZone,
     idSystem,
+    bundles,
     patientAuthority,
     visitAuthority,
     visitFrom,
@@ -261,6 +273,7 @@ async function sourceOfOptions(options: SourceOptions): Promise<Partial<SourceIn
     key,
     mllp: Object.keys(mllp).length > 0 ? mllp : undefined,
     id_systems: idSystem,
+    bundles,
     patient_authority: patientAuthority,
     visit_authority: visitAuthority,
     visit_from: visitFrom,

@@ -36,6 +36,14 @@ const insuranceChoices = [
   { value: 'whole', text: 'Whole sets: those that a message with insurances does not name end' },
 ];
 
+const bundlesChoices = [
+  { value: '', text: 'Batches and transactions' },
+  {
+    value: 'any',
+    text: 'Also search sets, collections, histories and messages, as batches of their resources',
+  },
+];
+
 const othersChoices = [
   { value: '', text: 'Reject them (AR)' },
   { value: 'accept', text: 'Acknowledge (AA) and count them, and keep nothing' },
@@ -46,7 +54,7 @@ const names = [
   ...['id', 'format', 'key', 'time_zone', 'retention_days'],
   ...['mllp.networks', 'mllp.certificates', 'mllp.port'],
   ...idSystemTypes.map(systemField),
-  ...['patient_authority', 'visit_authority', 'visit_from', 'insurance_sets', 'others'],
+  ...['bundles', 'patient_authority', 'visit_authority', 'visit_from', 'insurance_sets', 'others'],
   ...['facility.id', 'facility.name', 'mapping'],
 ];
 
@@ -58,7 +66,7 @@ function sourceTexts(source: Source): SourceTexts {
   const { id, format, key = '', time_zone, retention_days: days = '' } = source;
   const { networks, certificates, port } = source.mllp ?? {};
   const { id_systems = {}, patient_authority = '', visit_authority = '', facility, mapping } = source;
-  const { visit_from = [], insurance_sets = '', others = '' } = source;
+  const { visit_from = [], insurance_sets = '', others = '', bundles = '' } = source;
   const systems = Object.entries(id_systems).map(([type, uri]) => [systemField(type), uri]);
   return {
     ...{ id, format, key, time_zone, retention_days: String(days), patient_authority, visit_authority },
@@ -66,6 +74,7 @@ function sourceTexts(source: Source): SourceTexts {
       visit_from: visit_from.join(', '),
       insurance_sets: insurance_sets === 'whole' ? insurance_sets : '',
       others: others === 'accept' ? others : '',
+      bundles: bundles === 'any' ? bundles : '',
     },
     'mllp.networks': networks?.join(', ') ?? '',
     'mllp.certificates': certificates?.join('; ') ?? '',
@@ -108,7 +117,7 @@ function sourceSent(texts: SourceTexts, before: Partial<Source> = {}): SourceInp
     id_systems: systems.length === 0 ? undefined : Object.fromEntries(systems),
     ...{ patient_authority: filled('patient_authority'), visit_authority: filled('visit_authority') },
     visit_from: filled('visit_from') && listed(texts.visit_from ?? '', /,/),
-    ...{ insurance_sets: filled('insurance_sets'), others: filled('others') },
+    ...{ insurance_sets: filled('insurance_sets'), others: filled('others'), bundles: filled('bundles') },
     facility: facilityId || facilityName ? { id: facilityId, name: facilityName } : undefined,
     retention_days: days === undefined ? undefined : Number(days),
     mapping: mappingSent(filled('mapping')),
@@ -167,6 +176,7 @@ ${input({
 ${wrong(details, 'id_systems')}
 ${idSystemTypes.map((type) => line(systemField(type), type))}
 <small class="muted">URIs, such as https://hospital.example/mrn or urn:oid:2.16.840.1.113883.19.5. Empty: the resource ID.</small>
+${choice('bundles', 'Bundles', bundlesChoices)}
 </fieldset>
 <fieldset>
 <legend>HL7 v2: MLLP connections</legend>

@@ -138,6 +138,7 @@ function senderCell({ known }: KeyDirectory, source: Source): HtmlValue {
 /** Returns what a source has of its own for its format. */
 function settingsCell({
   id_systems,
+  bundles,
   patient_authority,
   visit_authority,
   visit_from,
@@ -148,6 +149,7 @@ function settingsCell({
 }: Source): HtmlValue {
   const named = {
     ...id_systems,
+    Bundles: bundles && (bundles === 'any' ? 'also searchset, collection, history, message' : bundles),
     'Patient authority': patient_authority,
     'Visit authority': visit_authority,
     'Visit number': visit_from?.join(', '),

@@ -301,12 +301,15 @@ const facilitySchema = z.object({
 
 /** What a source of a format may have besides what every source has. */
 const ownFields = {
-  fhir: ['id_systems'],
+  fhir: ['id_systems', 'bundles'],
   hl7v2: [
     ...(['mllp', 'patient_authority', 'visit_authority', 'visit_from'] as const),
     ...(['insurance_sets', 'others', 'facility'] as const),
   ],
 } as const satisfies Record<SourceFormat, readonly string[]>;
+
+/** The Bundles that a source may send: those that request something, or also those that only contain resources. */
+export const bundleChoices = ['requests', 'any'] as const;
 
 /** Whether the insurances in a message are all that its patient has. */
 export const insuranceSets = ['parts', 'whole'] as const;
@@ -323,6 +326,7 @@ export const sourceSchema = z
     mllp: mllpBindingSchema.optional(),
     time_zone: timeZone.default(DEFAULT_TIME_ZONE),
     id_systems: z.partialRecord(z.enum(idSystemTypes), system).optional(),
+    bundles: z.enum(bundleChoices).optional(),
     patient_authority: authority().optional(),
     visit_authority: authority().optional(),
     visit_from: z.array(z.enum(mappingPlaces.visit_id)).min(1).max(3).optional(),
@@ -358,6 +362,7 @@ export const sourceSchema = z
  *   of its format.
  * - `time_zone`: from the IANA database, for times that are sent without an offset.
  * - `id_systems` (FHIR): by resource type, the system of the identifier that is the record's id.
+ * - `bundles` (FHIR): with `any`, Bundles of the types searchset, collection, history and message are batches.
  * - `patient_authority`, `visit_authority` (HL7 v2): the assigning authority (CX.4) of the identifier in PID-3 and
  *   PV1-19 that is the record's id.
  * - `visit_from` (HL7 v2): where the id of an encounter is, the place that counts most first; default: PV1-19, then

@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { isJsonObject, type JsonObject } from '../../../domain/events/event.ts';
+import { asBatch } from '../../../modules/integrations/fhir/bundle.ts';
 import { terminal } from '../../../server/terminal.ts';
 import { parseJson } from '../../lib/client.ts';
 import {
@@ -146,7 +147,8 @@ async function* bundleIn(path: string): AsyncGenerator<SourceRecord | Unreadable
   const text = await readFile(path, 'utf8').catch((error) => unreadable(path, error));
   const resource = resourceIn(text, source);
   if (resource === undefined) yield { source, error: 'The file is not a FHIR resource in JSON.' };
-  else yield resource.kind === 'Bundle' ? resource : { ...resource, kind: `${resource.kind} (no Bundle)` };
+  else if (resource.kind === 'Bundle') yield { ...resource, record: asBatch(resource.record) };
+  else yield { ...resource, kind: `${resource.kind} (no Bundle)` };
 }
 
 function resourceIn(text: string, source: string): SourceRecord | undefined {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isJsonObject } from '../../../domain/events/event.ts';
+import { isJsonObject, type JsonObject } from '../../../domain/events/event.ts';
 import type { Operation, RecordOperation } from '../operations.ts';
 import {
   addressSchema,
@@ -10,7 +10,7 @@ import {
   listOf,
 } from './resources/elements.ts';
 import { typeOf } from './resources/index.ts';
-import { type Issue, type MappingContext, refused } from './resources/issues.ts';
+import { type Issue, type MappingContext, refused, remarked } from './resources/issues.ts';
 import { isPayer, organizationSchema } from './resources/organization.ts';
 
 /** A resource of a message, and what is requested with it. */
@@ -207,10 +207,14 @@ export function versionOf(tag: string | undefined): number | undefined | 'invali
   return version === undefined ? 'invalid' : Number(version);
 }
 
+/** Types of Bundles that request something, and of those that only contain resources, which become a batch. */
+const requestTypes = ['batch', 'transaction'] as const;
+const contentTypes = ['searchset', 'collection', 'history', 'message'] as const;
+
 /** The parts of a Bundle (FHIR R4, 2.36) that are used. */
 const bundleSchema = z.object({
   resourceType: z.literal('Bundle'),
-  type: z.enum(['batch', 'transaction']),
+  type: z.enum([...requestTypes, ...contentTypes]),
   entry: listOf(
     z.object({
       fullUrl: z.string().optional(),
@@ -232,6 +236,9 @@ type BundleEntry = z.infer<typeof bundleSchema>['entry'][number];
 /** A Bundle, entry by entry: what each requests, or why that is not accepted. */
 interface ReadBundle {
   type: 'batch' | 'transaction';
+  /** Whether it requests nothing, and its resources are read like those of a batch. */
+  isContent: boolean;
+  /** An issue that is a warning is about what is left out. */
   read: (FhirEntry | { issue: Issue })[];
 }
 
@@ -240,7 +247,44 @@ export function readBundle(value: unknown): ReadBundle | { issue: Issue } {
   const bundle = bundleSchema.safeParse(value);
   if (!bundle.success) return { issue: notBundle(bundle.error) };
   const { type, entry } = bundle.data;
-  return { type, read: entry.map(readEntry) };
+  const requested = requestTypes.find((one) => one === type);
+  if (requested) return { type: requested, isContent: false, read: entry.map(readEntry) };
+  return { type: 'batch', isContent: true, read: readContents(entry, type === 'history') };
+}
+
+/**
+ * Returns the resources of a Bundle that requests nothing. In a history, which has the newest version of a resource
+ * first (FHIR R4, 3.1.0.9), the others are left out, and a deletion with them: nothing is erased by it.
+ */
+function readContents(entries: readonly BundleEntry[], isHistory: boolean): ReadBundle['read'] {
+  const newer = new Set<string>();
+  return entries.map(({ fullUrl, resource, request }, index) => {
+    const at = `Bundle.entry[${index}].resource`;
+    const leftOut = (text: string) => ({ issue: remarked('not-supported', at, text) });
+    const id = (resource as { id?: unknown } | undefined)?.id;
+    const address = resource === undefined ? request?.url : `${typeOf(resource)}/${id}`;
+    const isNewer = isHistory && address !== undefined && newer.has(address);
+    if (address !== undefined) newer.add(address);
+    if (isNewer) return leftOut('It is left out, because the Bundle has a newer version.');
+    if (resource !== undefined) return { at, fullUrl, resource };
+    return leftOut('There is no resource, so nothing is changed.');
+  });
+}
+
+/**
+ * Returns a Bundle of type `batch` with the resources of one that requests nothing; a Bundle that is of another type,
+ * or is none, as it is.
+ */
+export function asBatch(value: JsonObject): JsonObject {
+  const bundle = readBundle(value);
+  if ('issue' in bundle || !bundle.isContent) return value;
+  const entry = bundle.read.flatMap((one) => {
+    if ('issue' in one) return [];
+    const { fullUrl, resource } = one;
+    const request = { method: 'POST', url: typeOf(resource) ?? '' };
+    return [{ ...(fullUrl !== undefined && { fullUrl }), resource: resource as JsonObject, request }];
+  });
+  return { resourceType: 'Bundle', type: 'batch', entry };
 }
 
 function notBundle(error: z.ZodError): Issue {
@@ -249,7 +293,7 @@ function notBundle(error: z.ZodError): Issue {
     return refused(
       'not-supported',
       'Bundle.type',
-      'Only bundles of the types batch and transaction are supported.',
+      'Only bundles of the types batch and transaction are supported, and, if the source accepts them, searchset, collection, history and message.',
     );
   }
   const places = (first?.path ?? []).map((part) =>

@@ -73,7 +73,8 @@ export function readStoredFhir({ media_type, request = {} }: Message, bytes: Buf
     return { entries: [{ at: '', resource, id, query, ifAbsent, ifMatch }], isAtomic: true, unread: 0 };
   }
   const entries = bundle.read.flatMap((one) => ('issue' in one ? [] : [one]));
-  return { entries, isAtomic: bundle.type === 'transaction', unread: bundle.read.length - entries.length };
+  const unread = bundle.read.filter((one) => 'issue' in one && one.issue.severity === 'error').length;
+  return { entries, isAtomic: bundle.type === 'transaction', unread };
 }
 
 function parsed(text: string): unknown {
