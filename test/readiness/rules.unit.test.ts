@@ -2,15 +2,23 @@ import { describe, expect, test } from 'vitest';
 import { claimParts } from '../../src/domain/events/readinessEvents.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { type DocumentCategory, documentFieldsSchema } from '../../src/domain/records/document.ts';
+import { isInput } from '../../src/modules/readiness/inputs.ts';
 import { filingLimitNear, timelyFiling } from '../../src/modules/readiness/rules/dates.ts';
 import {
+  changedAfterBilling,
   documentMissing,
   duplicateOfBilled,
   suspectedDuplicate,
 } from '../../src/modules/readiness/rules/encounter.ts';
-import { isUsedField, partsOf, sameVisitOf } from '../../src/modules/readiness/rules/facts.ts';
+import { isUsedField, namedBy, partsOf, sameVisitOf } from '../../src/modules/readiness/rules/facts.ts';
 import { appliesAt, findingsOf, rules } from '../../src/modules/readiness/rules/index.ts';
-import { type BillingFacts, noSettings } from '../../src/modules/readiness/rules/rule.ts';
+import {
+  type BilledRecord,
+  type BillingFacts,
+  noSettings,
+  type RuleSettings,
+} from '../../src/modules/readiness/rules/rule.ts';
+import { worklistEntry } from '../../src/modules/readiness/worklistModel.ts';
 
 import {
   type Changes,
@@ -38,20 +46,24 @@ function afterBilling(facts: BillingFacts): BillingFacts {
   return { ...Object.fromEntries(later), billed };
 }
 
-/** What stands now, each as its rule, kind and field. */
-function found(
+/** The facts of the billable claim, changed. */
+function factsWith(
   { other, ...changes }: Changes,
-  { settings, isBilled, isOtherBilled }: Partial<RuleExamples> = {},
-): string[] {
+  { isBilled, isOtherBilled }: Pick<Partial<RuleExamples>, 'isBilled' | 'isOtherBilled'>,
+): BillingFacts {
   const claim = factsOf(claimWith(changes));
   const others = other === undefined ? [] : [recordOf('encounter', otherEncounter(other))];
-  const facts = {
+  return {
     ...(isBilled ? afterBilling(claim) : claim),
     documents: new Set(['referral'] as const),
     sameVisit: sameVisitOf(claim.encounter, [claim.encounter, ...others]),
     sameVisitBilled: new Map(isOtherBilled ? others.map(({ id }) => [id, { id: 'c2', at: SERVED }]) : []),
   };
-  return findingsOf(facts, { ...noSettings, ...settings })
+}
+
+/** What stands now, each as its rule, kind and field. */
+function found(changes: Changes, { settings, ...billed }: Partial<RuleExamples> = {}): string[] {
+  return findingsOf(factsWith(changes, billed), { ...noSettings, ...settings })
     .filter((finding) => appliesAt(finding, NOW))
     .map(({ rule, record, field }) => `${rule.code} ${record.kind}.${field}`);
 }
@@ -153,6 +165,79 @@ test('a change of whatever a rule looks at is one of what a claim carries, but f
   }
 });
 
+/** The facts, of whose records every field that is read is noted as `kind.field`. */
+function noting(facts: BillingFacts, read: Set<string>): BillingFacts {
+  const noted = ({ fields, ...record }: BilledRecord): BilledRecord => ({
+    ...record,
+    fields: new Proxy(fields, {
+      get: (target, name) => {
+        if (isField(record, name)) read.add(`${record.kind}.${name}`);
+        return Reflect.get(target, name);
+      },
+      ownKeys: (target) => {
+        for (const name of Object.keys(target)) read.add(`${record.kind}.${name}`);
+        return Reflect.ownKeys(target);
+      },
+    }),
+  });
+  const isField = ({ kind }: Pick<BilledRecord, 'kind'>, name: string | symbol): name is string =>
+    Object.keys(catalogEntry(kind).schema.shape).includes(String(name));
+  const isRecord = (value: object): value is BilledRecord => 'fields' in value && !('part' in value);
+  const parts = Object.entries(facts).map(([name, part]) => [
+    name,
+    Array.isArray(part)
+      ? part.map((one) => (isRecord(one) ? noted(one) : one))
+      : isRecord(part)
+        ? noted(part)
+        : part,
+  ]);
+  return Object.fromEntries(parts);
+}
+
+const examples = Object.values(ruleExamples).flatMap(({ finds, passes, settings, ...billed }) =>
+  [...finds.map(([changes]) => changes), ...passes].map((changes) => ({
+    facts: factsWith(changes, billed),
+    settings: { ...noSettings, ...settings },
+  })),
+);
+
+test('no rule, and nothing else that an encounter is listed by, depends on a field that wakes nobody', () => {
+  const entryWith = (facts: BillingFacts, settings: RuleSettings) =>
+    JSON.stringify(worklistEntry({ facts, findings: findingsOf(facts, settings) }, NOW));
+  let changes = 0;
+  for (const { facts, settings } of examples) {
+    const entry = entryWith(facts, settings);
+    for (const [part, record] of Object.entries(facts)) {
+      if (part === 'encounter' || !('fields' in record)) continue;
+      for (const field of Object.keys(catalogEntry(record.kind).schema.shape)) {
+        if (isInput(record.kind, field) || field === 'id') continue;
+        const changed = { ...record, fields: { ...record.fields, [field]: 'changed' } };
+        expect([record.kind, field, entryWith({ ...facts, [part]: changed }, settings)]).toEqual([
+          record.kind,
+          field,
+          entry,
+        ]);
+        changes += 1;
+      }
+    }
+  }
+  expect(changes).toBeGreaterThan(100);
+});
+
+test('what names the records of a claim wakes the encounters that depend on it', () => {
+  const { patient } = claimWith({ patient: { merged_into: 'q' } });
+  const read = new Set<string>();
+  const [named] = Object.values(noting({ encounter: recordOf('patient', patient) }, read));
+  expect(namedBy(named as BilledRecord)).toEqual([
+    ['payer', 'y'],
+    ['patient', 'q'],
+  ]);
+  for (const path of read) {
+    const [kind = '', field = ''] = path.split('.');
+    expect([path, isInput(kind, field)]).toEqual([path, true]);
+  }
+});
+
 test('every rule has examples of both sorts', () => {
   expect(Object.keys(ruleExamples)).toEqual(rules.map(({ code }) => code));
   for (const { finds, passes } of Object.values(ruleExamples)) {
@@ -160,7 +245,7 @@ test('every rule has examples of both sorts', () => {
   }
 });
 
-describe.each(rules)('$code', ({ code, title, source, reads }) => {
+describe.each(rules)('$code', ({ code, title, source, reads, check }) => {
   const example = ruleExamples[code] as RuleExamples;
   const { finds, passes } = example;
 
@@ -186,6 +271,17 @@ describe.each(rules)('$code', ({ code, title, source, reads }) => {
       expect(Object.keys(schema.shape)).toContain(field);
       const object = nested.find((one) => one.field === field)?.object;
       if (inner !== undefined) expect(Object.keys(object?.schema.shape ?? {})).toContain(inner);
+    }
+  });
+
+  // One rule compares whole versions, and leaves out what no claim carries.
+  test('reads no other field than it says', () => {
+    if (code === changedAfterBilling.code) return;
+    const says = new Set(reads.map((path) => path.split('.').slice(0, 2).join('.')));
+    for (const { facts, settings: all } of examples) {
+      const read = new Set<string>();
+      check(noting(facts, read), all);
+      expect([...read].filter((field) => !says.has(field))).toEqual([]);
     }
   });
 

@@ -821,7 +821,7 @@ interface WorklistCounts {
 export async function worklist(
   client: Client,
   query = '',
-  { limit = 1_000, timeoutMs }: { limit?: number; timeoutMs?: number } = {},
+  { limit = 1_000, timeoutMs = LONG_MS }: { limit?: number; timeoutMs?: number } = {},
 ): Promise<{ items: WorklistItem[]; counts: WorklistCounts }> {
   const read = async (more: string) => {
     const { status, body } = await client.get(`/integration/readiness?${more}`);

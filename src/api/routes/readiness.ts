@@ -290,8 +290,9 @@ const pageSchema = pageOf(itemSchema)
           )
           .meta({
             description:
-              'Recent changes, and how many of the encounters that depend on each have been evaluated ' +
-              'since; `workspace`: a rule was set; `code_set`: a code set was loaded',
+              'Changes that are under way, for which the response does not wait, and how many of the encounters ' +
+              'that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code ' +
+              'set was loaded',
           }),
       })
       .meta({ description: 'How up to date the list is' }),

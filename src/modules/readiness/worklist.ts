@@ -97,8 +97,9 @@ export interface Worklist extends Page<WorklistEntry> {
 
 /**
  * Resolves with a page of the encounters of a workspace with what is in their way, in the order of their creation, or
- * by days where only days, and whether they were billed, are asked for. It waits up to two seconds for what was acknowledged before the call, and
- * says how up to date it is. A page may have fewer than `limit`, or none, and still have a token. Rejects with
+ * by days where only days, and whether they were billed, are asked for. It waits up to two seconds for what was acknowledged before the
+ * call, but not for the effect of a change on many encounters, and says how up to date it is. A page may have fewer than `limit`, or
+ * none, and still have a token. Rejects with
  * `unavailable`, as `readProgress` does, and with `validation_failed` for a token of another list and as
  * `requireSelectedRecords` does.
  */
@@ -160,8 +161,9 @@ export async function requireSelectedRecords(
 }
 
 /**
- * Resolves with how up to date the worklist is; it waits until the worklist is current, up to a time limit. Rejects
- * with `unavailable`, and with `unreadable` where the rule settings, and so the worklist, cannot be read.
+ * Resolves with how up to date the worklist is; it waits until the worklist is current, up to a time limit, but not for the effect
+ * of a change on many encounters. Rejects with `unavailable`, and with `unreadable` where the rule settings, and so the worklist,
+ * cannot be read.
  */
 export async function readProgress(
   { eventLog, readModels }: QueryPorts,
@@ -174,8 +176,8 @@ export async function readProgress(
   for (const pause = growingPauses(); ; await pause()) {
     const hasAll = (await readModels.checkpoint(worklistModel)) >= head;
     const isThere = hasAll && !(await isOutdated(readModels, worklistModel));
-    const underWay = await underWayIn(readModels, workspace);
-    if ((isThere && underWay.length === 0) || performance.now() > deadline) {
+    if (isThere || performance.now() > deadline) {
+      const underWay = await underWayIn(readModels, workspace);
       return { isCurrent: isThere && underWay.length === 0, underWay };
     }
   }

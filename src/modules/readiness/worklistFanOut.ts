@@ -3,6 +3,7 @@ import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import { type ReadinessState, readinessStates } from '../../domain/events/readinessEvents.ts';
 import { kindOfStream, recordIdOf, recordStream, workspaceOfStream } from '../../domain/events/streams.ts';
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
+import { allRows } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import {
   add,
@@ -259,6 +260,8 @@ export interface FanOut {
   lists: (string | null)[];
   after: number;
   trigger: Trigger;
+  /** It continues another one: an earlier change of the record may be the cause of what is found. */
+  isOneOfSeveral?: true;
   /** The rule settings have changed: no encounter is announced because of that. */
   isQuiet: boolean;
   /** Where it is quiet: encounters in each state before. */
@@ -362,4 +365,77 @@ export function doneRow(row: Row<FanOut>): Row<Done> {
 
 function queryOf(workspace: string, list: string | null) {
   return { partition: worklistPartition(workspace), ...(list !== null && { list }) };
+}
+
+/**
+ * What is under way in all workspaces, in turns. A change of a record takes the place of what is under way because of
+ * an earlier change of the same record.
+ */
+export class FanOuts {
+  #rows: Row<FanOut>[] = [];
+
+  /** Resolves with what the read model says is under way. Rejects with `unavailable`. */
+  static async open(readModels: ReadModels, workspaces: readonly string[]): Promise<FanOuts> {
+    const fanOuts = new FanOuts();
+    for (const workspace of workspaces) {
+      for await (const row of allRows(readModels, fanOutsModel, fanOutsPartition(workspace))) {
+        if ('lists' in row.body) fanOuts.#rows.push(row as Row<FanOut>);
+      }
+    }
+    return fanOuts;
+  }
+
+  /** Whose turn it is. */
+  get first(): Row<FanOut> | undefined {
+    return this.#rows[0];
+  }
+
+  /**
+   * Adds rows, and returns what is to be written: they may continue others, which then end. A row that is there already, because
+   * its event is read again after an interruption, stays as it is.
+   */
+  add(rows: readonly Row<FanOut>[]): Row[] {
+    return rows.flatMap((row) => {
+      if (this.#rows.some(({ id }) => id === row.id)) return [];
+      const earlier = this.#rows.filter((other) => isReplaced(other.body, row.body));
+      const [first] = earlier;
+      const added = first ? continued(row, first.body) : row;
+      this.#rows = [...this.#rows.filter((other) => !earlier.includes(other)), added];
+      return [...earlier.map(doneRow), added];
+    });
+  }
+
+  /** Ends a turn: `after` waits for its next one. Returns false when another row has taken the place of this one. */
+  advance(row: Row<FanOut>, after?: Row<FanOut>): boolean {
+    const at = this.#rows.indexOf(row);
+    if (at === -1) return false;
+    this.#rows.splice(at, 1);
+    if (after) this.#rows.push(after);
+    return true;
+  }
+}
+
+/** What all encounters depend on ends with an announcement each time. */
+function isReplaced(earlier: FanOut, later: FanOut): boolean {
+  const isSame =
+    earlier.workspace === later.workspace && earlier.kind === later.kind && earlier.id === later.id;
+  return isSame && !earlier.isQuiet && !later.isQuiet && earlier.lists.length > 0;
+}
+
+/**
+ * Begins where an earlier one was, and goes through that list once more at the end: if changes keep coming faster than it goes
+ * through the lists, every encounter still gets its turn.
+ */
+function continued(row: Row<FanOut>, { lists: [current = null], after }: FanOut): Row<FanOut> {
+  const { lists } = row.body;
+  const at = lists.indexOf(current);
+  return {
+    ...row,
+    body: {
+      ...row.body,
+      lists: [...lists.slice(at), ...lists.slice(0, at), current],
+      after,
+      isOneOfSeveral: true,
+    },
+  };
 }

@@ -25,6 +25,7 @@ import { allRows, growingPauses } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { announceChanges, announceRules } from './announce.ts';
 import { type Trigger, triggerOf } from './counts.ts';
+import { changesInputs } from './inputs.ts';
 import { rulesDigest } from './rules/index.ts';
 import { CODE_SET_LOADED, dayOf, readRuleSettings, ruleSettingTypes } from './rules/rule.ts';
 import { countDay } from './worklist.ts';
@@ -34,10 +35,8 @@ import {
   doneRow,
   type Encounters,
   evaluateRows,
-  type FanOut,
+  FanOuts,
   fanOutOf,
-  fanOutsModel,
-  fanOutsPartition,
   isOfAll,
   nextOf,
   workspacesOf,
@@ -56,6 +55,8 @@ import {
 
 /** Encounters evaluated, and written, at once. */
 const AT_ONCE = 500;
+/** The same in a step of a fan-out: what was written last waits for a step at most. */
+const A_STEP = 100;
 
 const workspacesModel = readinessModel as ModelName<{ workspace: string }>;
 const WORKSPACES = 'workspaces';
@@ -188,14 +189,14 @@ type AllDue = Map<string, Map<string, Due>>;
 
 /**
  * Follows the log from `after` on, until the signal: whatever an event changes in the worklist is evaluated once the
- * read models of records and documents have it. Where more than a few depend on a record, they go to `fanOut`
+ * read models of records and documents have it. Where more than a few depend on a record, they go to `fanOuts`
  * instead. Rejects with `unavailable`.
  */
 async function followRecords(
   ports: QueryPorts,
   work: WorklistWork,
   options: Pick<FollowOptions, 'after' | 'gather' | 'signal'>,
-  fanOut: (row: Row<FanOut>) => void,
+  fanOuts: FanOuts,
 ): Promise<void> {
   const { eventLog, readModels } = ports;
   const { signal } = options;
@@ -203,19 +204,18 @@ async function followRecords(
     for (const model of [recordsModel, documentsModel]) {
       if (!(await isReached(readModels, model, batch.position, signal))) return;
     }
-    const { due, fanOuts } = await changedBy(readModels, batch);
+    const { due, fanOuts: many } = await changedBy(ports, batch);
     for (const [workspace, encounters] of due) {
       const visits = await work.evaluate(workspace, encounters, batch.position);
       const others = othersOf(visits, encounters);
       if (others.size > 0) await work.evaluate(workspace, others, batch.position);
     }
     const rows = await Promise.all(
-      fanOuts.flatMap((event) =>
+      many.flatMap((event) =>
         workspacesOf(event, work.workspaces).map((workspace) => fanOutOf(readModels, workspace, event)),
       ),
     );
-    await work.write(rows, batch.position);
-    for (const row of rows) fanOut(row);
+    await work.write(fanOuts.add(rows), batch.position);
   }
 }
 
@@ -232,53 +232,69 @@ async function isReached(
   return true;
 }
 
+/**
+ * Resolves with what is to be evaluated because of a batch: for a record that others depend on only if a field changed that rules
+ * read.
+ */
 async function changedBy(
-  readModels: ReadModels,
+  ports: QueryPorts,
   { events }: EventBatch,
 ): Promise<{ due: AllDue; fanOuts: RecordedEvent[] }> {
   const due: AllDue = new Map();
-  const latest = new Map<string, RecordedEvent>();
+  const changes = new Map<string, RecordedEvent[]>();
+  const settings = new Map<string, RecordedEvent>();
   for (const event of events) {
-    const kind = kindOfStream(event.stream);
+    const { stream } = event;
+    const kind = kindOfStream(stream);
     const isBilled = billingTypes.includes(event.type);
-    if (kind === 'encounter' || isBilled) addTo(due, event.stream, event.position, event);
-    if (kind === 'document') addTo(due, encounterOfDocument(event.stream), event.position, event);
+    if (kind === 'encounter' || isBilled) addTo(due, stream, event.position, event);
+    if (kind === 'document') addTo(due, encounterOfDocument(stream), event.position, event);
+    else if (isOfAll(event)) settings.set(stream, event);
     // Nothing depends on what is new, or was billed.
-    else if ((event.revision > 0 && !isBilled) || isOfAll(event)) latest.set(event.stream, event);
+    else if (event.revision > 0 && !isBilled) {
+      const earlier = changes.get(stream);
+      if (earlier) earlier.push(event);
+      else changes.set(stream, [event]);
+    }
   }
-  const { ofAll = [], ofRecords = [] } = Object.groupBy(latest.values(), (event) =>
-    isOfAll(event) ? 'ofAll' : 'ofRecords',
+  const fanOuts = [...settings.values()];
+  const byWorkspace = Map.groupBy(changes.values(), ([event]) =>
+    workspaceOfStream((event as RecordedEvent).stream),
   );
-  const fanOuts = [...ofAll];
-  const byWorkspace = Map.groupBy(ofRecords, ({ stream }) => workspaceOfStream(stream));
   for (const [workspace, changed] of byWorkspace) {
     for (let at = 0; at < changed.length; at += SIDE_BY_SIDE) {
       const some = changed.slice(at, at + SIDE_BY_SIDE);
-      for (const [event, rows] of await dependentRows(readModels, workspace, some)) {
-        if (rows.length > FEW) fanOuts.push(event);
-        else for (const { id, order } of rows) addTo(due, id, order, event);
-      }
+      const dependent = await dependentRows(ports.readModels, workspace, some);
+      await Promise.all(
+        dependent.map(async ([ofRecord, rows]) => {
+          if (rows.length === 0 || !(await changesInputs(ports.eventLog, ofRecord))) return;
+          const last = ofRecord.at(-1) as RecordedEvent;
+          if (rows.length > FEW) fanOuts.push(last);
+          else for (const { id, order } of rows) addTo(due, id, order, last);
+        }),
+      );
     }
   }
   return { due, fanOuts };
 }
 
 /**
- * Resolves with the rows of encounters that depend on the record of each of these events: more than a few, where
- * there are more.
+ * Resolves with the events of each record and the rows of encounters that depend on it: more than a few, where there
+ * are more.
  */
 async function dependentRows(
   readModels: ReadModels,
   workspace: string,
-  changed: readonly RecordedEvent[],
-): Promise<Map<RecordedEvent, Row[]>> {
+  changed: readonly RecordedEvent[][],
+): Promise<(readonly [RecordedEvent[], Row[]])[]> {
   const partition = worklistPartition(workspace);
-  const lists = changed.map(({ stream }) => listsResting(kindOfStream(stream), recordIdOf(stream)));
+  const lists = changed.map(([event]) => {
+    const { stream } = event as RecordedEvent;
+    return listsResting(kindOfStream(stream), recordIdOf(stream));
+  });
   const query = { partition, lists: lists.flat(), limit: FEW + 1 };
   const heads = await readModels.heads(worklistModel, query);
-  return new Map(
-    changed.map((event, index) => [event, heads.splice(0, lists[index]?.length ?? 0).flat()] as const),
-  );
+  return changed.map((events, index) => [events, heads.splice(0, lists[index]?.length ?? 0).flat()] as const);
 }
 
 /** Returns the others of the visits of evaluated encounters, except for those that were evaluated themselves. */
@@ -405,17 +421,12 @@ export async function updateWorklist(
   const work = await WorklistWork.open(ports);
   // An interrupted write may have brought it further.
   const after = await ports.readModels.checkpoint(readinessModel);
-  const fanOuts: Row<FanOut>[] = [];
-  for (const workspace of work.workspaces) {
-    for await (const row of allRows(ports.readModels, fanOutsModel, fanOutsPartition(workspace))) {
-      if ('lists' in row.body) fanOuts.push(row as Row<FanOut>);
-    }
-  }
+  const fanOuts = await FanOuts.open(ports.readModels, work.workspaces);
   const end = new AbortController();
   const until = AbortSignal.any([signal, end.signal]);
   const options = { after, gather: ports.gather, signal: until };
   const tasks = [
-    followRecords(ports, work, options, (row) => fanOuts.push(row)),
+    followRecords(ports, work, options, fanOuts),
     runFanOuts(ports, work, fanOuts, until),
     watchClock(ports, work, until),
     runWhileLogUnchanged(ports.eventLog, until),
@@ -433,27 +444,29 @@ export async function updateWorklist(
 async function runFanOuts(
   ports: SameLogPorts,
   work: WorklistWork,
-  fanOuts: Row<FanOut>[],
+  fanOuts: FanOuts,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const row = fanOuts.shift();
+    const row = fanOuts.first;
     if (row === undefined) {
       await sleep(IDLE_MS, undefined, { signal }).catch(() => undefined);
       continue;
     }
     if (row.body.lists.length === 0) {
+      fanOuts.advance(row);
       await announceRules(ports, row.body);
       await work.write([doneRow(row)]);
       continue;
     }
-    const next = await nextOf(ports.readModels, row.body, AT_ONCE);
-    const after = afterStep(row, next, AT_ONCE);
-    fanOuts.push(after);
-    // On to the next list.
-    if (next.length === 0) continue;
-    const { workspace, trigger, isQuiet } = row.body;
-    const encounters = new Map(next.map(({ id, order }) => [recordIdOf(id), { order, trigger }]));
+    const next = await nextOf(ports.readModels, row.body, A_STEP);
+    const after = afterStep(row, next, A_STEP);
+    // A later change has taken its place, or it goes on to the next list.
+    if (!fanOuts.advance(row, after) || next.length === 0) continue;
+    const { workspace, trigger, isQuiet, isOneOfSeveral = false } = row.body;
+    const encounters = new Map(
+      next.map(({ id, order }) => [recordIdOf(id), { order, trigger, isOneOfSeveral }]),
+    );
     await work.evaluate(workspace, encounters, row.order, { beside: [after], isQuiet });
   }
 }

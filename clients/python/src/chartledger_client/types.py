@@ -1108,7 +1108,7 @@ class WorklistProgress(TypedDict):
 
     # Whether the list includes every write that was answered before the request
     is_current: bool
-    # Recent changes, and how many of the encounters that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code set was loaded
+    # Changes that are under way, for which the response does not wait, and how many of the encounters that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code set was loaded
     under_way: list[WorklistProgressUnderWay]
 
 

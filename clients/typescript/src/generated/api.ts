@@ -3137,7 +3137,7 @@ export interface components {
             progress: {
                 /** @description Whether the list includes every write that was answered before the request */
                 is_current: boolean;
-                /** @description Recent changes, and how many of the encounters that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code set was loaded */
+                /** @description Changes that are under way, for which the response does not wait, and how many of the encounters that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code set was loaded */
                 under_way: {
                     /** @enum {string} */
                     kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace" | "code_set";

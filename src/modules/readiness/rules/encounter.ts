@@ -86,7 +86,9 @@ export const suspectedDuplicate: Rule = {
   severity: 'warns',
   title: 'No other encounter has the same patient, provider, day of service and facility',
   source: 'CMS Medicare Claims Processing Manual, chapter 1, section 120: exact and suspect duplicate claims',
-  reads: ['patient_id', 'provider_id', 'date_of_service', 'facility_id'].map((field) => `encounter.${field}`),
+  reads: ['patient_id', 'provider_id', 'date_of_service', 'facility_id', 'voided_at'].map(
+    (field) => `encounter.${field}`,
+  ),
   comparesEncounters: true,
   check: ({ encounter, sameVisit = [] }) =>
     sameVisitOf(encounter, sameVisit)
