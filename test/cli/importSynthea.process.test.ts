@@ -92,11 +92,13 @@ onEmbeddedEngines((start) => {
 
   /** What is in the way of billing these encounters, by their rows alone, apart from the rules and the importer's mapping. */
   function expectedCounts() {
-    const withoutStreet = new Set(
-      [...rowsOf('providers.csv'), ...rowsOf('organizations.csv')].flatMap(({ Id, ADDRESS }) =>
-        ADDRESS === '' ? [Id] : [],
-      ),
-    );
+    const named = (file: string) => new Map(rowsOf(file).map((row) => [row.Id, row]));
+    const [patients, payers, providers] = [
+      named('patients.csv'),
+      named('payers.csv'),
+      named('providers.csv'),
+    ];
+    const organizations = named('organizations.csv');
     const insurances = new Map<string | undefined, Record<string, string>>();
     for (const row of rowsOf('payer_transitions.csv')) {
       const { START_DATE = '' } = insurances.get(row.PATIENT) ?? {};
@@ -105,22 +107,32 @@ onEmbeddedEngines((start) => {
     const encounters = rowsOf('encounters.csv').map(({ PATIENT, PROVIDER, ORGANIZATION, START = '' }) => {
       const day = START.slice(0, 10);
       const visit = [PATIENT, PROVIDER, day, ORGANIZATION].join();
-      return { PROVIDER, ORGANIZATION, day, visit, insurance: insurances.get(PATIENT) };
+      const insurance = insurances.get(PATIENT);
+      const payer = payers.get(insurance?.PAYER)?.NAME ?? '';
+      const sites = [providers.get(PROVIDER), organizations.get(ORGANIZATION)];
+      return { day, visit, insurance, payer, patient: patients.get(PATIENT), sites };
     });
     const byVisit = Map.groupBy(encounters, ({ visit }) => visit);
     const count = (isSo: (encounter: (typeof encounters)[number]) => boolean | undefined) =>
       encounters.filter((encounter) => isSo(encounter)).length;
     const all = encounters.length;
+    const isOfOther = (insurance: Record<string, string> | undefined) =>
+      ['Guardian', 'Spouse'].includes(insurance?.PLAN_OWNERSHIP ?? '');
     const rules = {
       // The export has no NPI, taxonomy, EIN and payer code.
       ...{ provider_npi: all, taxonomy_code_missing: all, facility_tax_id: all },
-      payer_code_missing: count(({ insurance }) => insurance !== undefined),
+      // Who has no insurance pays, and needs neither payer code nor member number.
+      payer_code_missing: count(({ payer }) => payer !== '' && payer !== 'NO_INSURANCE'),
       primary_insurance_missing: count(({ insurance }) => insurance === undefined),
-      policy_number_missing: count(({ insurance }) => insurance?.MEMBERID === ''),
+      // Member numbers are random.
+      medicare_member_id: count(({ payer }) => payer === 'Medicare'),
+      medicare_subscriber: count(({ payer, insurance }) => payer === 'Medicare' && isOfOther(insurance)),
+      medicaid_subscriber: count(({ payer, insurance }) => payer === 'Medicaid' && isOfOther(insurance)),
       // Whoever holds the policy of another has a name in it, and no date of birth.
-      subscriber_incomplete: count(({ insurance }) =>
-        ['Guardian', 'Spouse'].includes(insurance?.PLAN_OWNERSHIP ?? ''),
-      ),
+      subscriber_birth_date_missing: count(({ insurance }) => isOfOther(insurance)),
+      other_insurance: count(({ insurance }) => insurance !== undefined && insurance.SECONDARY_PAYER !== ''),
+      // Every name ends with a number.
+      name_form: all,
       coverage_not_in_force: count(
         ({ day, insurance }) =>
           insurance &&
@@ -128,9 +140,10 @@ onEmbeddedEngines((start) => {
             day > (insurance.END_DATE || '9999').slice(0, 10)),
       ),
       address_incomplete: count(
-        ({ PROVIDER, ORGANIZATION }) =>
-          withoutStreet.has(PROVIDER ?? '') || withoutStreet.has(ORGANIZATION ?? ''),
+        ({ patient, sites }) => patient?.ZIP === '00000' || sites.some((site) => site?.ADDRESS === ''),
       ),
+      po_box: count(({ sites }) => sites.some((site) => /^P[. ]{0,2}O\.? BOX /.test(site?.ADDRESS ?? ''))),
+      zip_plus_four: count(({ sites }) => sites.some((site) => /^\d{5}$/.test(site?.ZIP ?? ''))),
       suspected_duplicate: count(({ visit }) => (byVisit.get(visit)?.length ?? 0) > 1),
     };
     return { states: { ready: 0, blocked: all, not_completed: 0, voided: 0 }, rules };
