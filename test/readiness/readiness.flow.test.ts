@@ -17,6 +17,7 @@ import {
   sendClaim,
   sendLater,
   whenPast,
+  worklist,
 } from '../support/readiness.ts';
 import { pathOf } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
@@ -54,6 +55,25 @@ onEmbeddedEngines((start) => {
     expect(await readiness(service, claim)).toMatchObject({ state: 'ready', version: 1, findings: [] });
     await sendLater(service, claim, 'encounter', { is_completed: false });
     expect((await readiness(service, claim)).state).toBe('not_completed');
+  });
+
+  test('an encounter of a patient who pays is self-pay once nothing blocks it, and is not listed as ready', async () => {
+    const claim = freshClaim({ payer: { payer_code: undefined, payer_type: 'Self-Pay' } });
+    claim.patient.primary_insurance = { payer_id: claim.payer.id };
+    await sendClaim(service, claim);
+    expect(await readiness(service, claim)).toMatchObject({ state: 'self_pay', findings: [] });
+    expect((await visitor.get(pageOf(claim))).text).toContain('The patient pays: no claim is to be sent.');
+    const ofPayer = `&payer_id=${claim.payer.id}`;
+    const { items, counts } = await worklist(service, `${ofPayer}&state=self_pay`);
+    expect([items.map(({ state }) => state), counts.states]).toMatchObject([
+      ['self_pay'],
+      { self_pay: 1, ready: 0 },
+    ]);
+    expect((await worklist(service, `${ofPayer}&state=ready`)).items).toEqual([]);
+    await sendLater(service, claim, 'payer', { payer_type: 'Private' });
+    expect(await readiness(service, claim)).toMatchObject({
+      ...{ state: 'blocked', found: expect.arrayContaining(['payer_code_missing payer.payer_code']) },
+    });
   });
 
   test('a void encounter is voided, whatever else, and not billed; it counts again once that is cleared', async () => {

@@ -84,7 +84,8 @@ const readinessSchema = z
     version: versionNumber,
     state: z.enum(readinessStates).meta({
       description:
-        '`ready`: nothing blocks billing; `blocked`: something does; `not_completed`: `is_completed` is ' +
+        '`ready`: nothing blocks billing; `self_pay`: the same, and the patient pays: no claim is to be ' +
+        'sent; `blocked`: something blocks billing; `not_completed`: `is_completed` is ' +
         'not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else',
     }),
     as_of: timestamp('The time that this describes'),
@@ -316,7 +317,7 @@ const worklistExample: z.infer<typeof pageSchema> = {
   ],
   next_page_token: null,
   counts: {
-    states: { ready: 812, blocked: 1, not_completed: 40, voided: 3 },
+    states: { ready: 812, self_pay: 9, blocked: 1, not_completed: 40, voided: 3 },
     rules: { policy_number_missing: 1 },
   },
   progress: { is_current: true, under_way: [] },

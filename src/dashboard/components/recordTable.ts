@@ -21,6 +21,7 @@ import { recordPath, recordsPath } from './urls.ts';
 
 const badges: Record<ReadinessState, Html> = {
   ready: badge('ready', 'good'),
+  self_pay: badge('self-pay', 'good'),
   blocked: badge('blocked', 'bad'),
   not_completed: badge('not completed', 'neutral'),
   voided: badge('void', 'neutral'),

@@ -1,5 +1,5 @@
 /** Billing state of an encounter. */
-export const readinessStates = ['ready', 'blocked', 'not_completed', 'voided'] as const;
+export const readinessStates = ['ready', 'self_pay', 'blocked', 'not_completed', 'voided'] as const;
 export type ReadinessState = (typeof readinessStates)[number];
 
 /** The roles that records have in a claim for an encounter. */

@@ -212,10 +212,13 @@ const cause = z
   });
 
 const count = z.int().min(0).optional();
-const countsShape = { ready: count, blocked: count, not_completed: count, voided: count } satisfies Record<
-  (typeof readinessStates)[number],
-  z.ZodType
->;
+const countsShape = {
+  ready: count,
+  self_pay: count,
+  blocked: count,
+  not_completed: count,
+  voided: count,
+} satisfies Record<(typeof readinessStates)[number], z.ZodType>;
 const counts = (description: string) =>
   z.object(countsShape).meta({ description, examples: [{ ready: 118, blocked: 4 }] });
 const before = counts(

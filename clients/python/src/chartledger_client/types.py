@@ -982,8 +982,8 @@ class EncounterReadiness(TypedDict):
     id: str
     # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
-    # `ready`: nothing blocks billing; `blocked`: something does; `not_completed`: `is_completed` is not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else
-    state: Literal["ready", "blocked", "not_completed", "voided"]
+    # `ready`: nothing blocks billing; `self_pay`: the same, and the patient pays: no claim is to be sent; `blocked`: something blocks billing; `not_completed`: `is_completed` is not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else
+    state: Literal["ready", "self_pay", "blocked", "not_completed", "voided"]
     # The time that this describes
     as_of: str
     # The last billing; `null` if there was none
@@ -1080,6 +1080,7 @@ class WorklistCountsStates(TypedDict):
     """Encounters in each state; with the filter `rule`, only those with a finding of that rule"""
 
     ready: int
+    self_pay: int
     blocked: int
     not_completed: int
     voided: int
@@ -1138,7 +1139,7 @@ class WorklistItem(TypedDict):
 
     # The caller's id of the encounter
     id: str
-    state: Literal["ready", "blocked", "not_completed", "voided"]
+    state: Literal["ready", "self_pay", "blocked", "not_completed", "voided"]
     date_of_service: str | None
     patient_id: str | None
     # Payer of the patient's primary insurance
@@ -1784,7 +1785,7 @@ class WorklistQuery(TypedDict):
     # Items per page, 1 to 1,000
     limit: NotRequired[int]
     # Only encounters in this state
-    state: NotRequired[Literal["ready", "blocked", "not_completed", "voided"]]
+    state: NotRequired[Literal["ready", "self_pay", "blocked", "not_completed", "voided"]]
     # Encounters with a finding of this rule
     rule: NotRequired[Literal[
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
@@ -3509,7 +3510,7 @@ class EncounterReadinessChangedEventDataSentCause(TypedDict):
     version: int
 
 
-EncounterReadinessChangedEventDataSent = TypedDict("EncounterReadinessChangedEventDataSent", {"encounter_id": "str", "from": "NotRequired[Literal[\"ready\", \"blocked\", \"not_completed\", \"voided\"]]", "to": "Literal[\"ready\", \"blocked\", \"not_completed\", \"voided\"]", "rules": "list[str]", "cause": "NotRequired[EncounterReadinessChangedEventDataSentCause]", "rules_version": "str"})
+EncounterReadinessChangedEventDataSent = TypedDict("EncounterReadinessChangedEventDataSent", {"encounter_id": "str", "from": "NotRequired[Literal[\"ready\", \"self_pay\", \"blocked\", \"not_completed\", \"voided\"]]", "to": "Literal[\"ready\", \"self_pay\", \"blocked\", \"not_completed\", \"voided\"]", "rules": "list[str]", "cause": "NotRequired[EncounterReadinessChangedEventDataSentCause]", "rules_version": "str"})
 
 
 class EncounterReadinessChangedEventData(TypedDict):
@@ -3558,7 +3559,7 @@ class DeidentifiedEncounterReadinessChangedEventDataSentCause(TypedDict):
     version: int
 
 
-DeidentifiedEncounterReadinessChangedEventDataSent = TypedDict("DeidentifiedEncounterReadinessChangedEventDataSent", {"encounter_id": "str", "from": "NotRequired[Literal[\"ready\", \"blocked\", \"not_completed\", \"voided\"]]", "to": "Literal[\"ready\", \"blocked\", \"not_completed\", \"voided\"]", "rules": "list[str]", "cause": "NotRequired[DeidentifiedEncounterReadinessChangedEventDataSentCause]"})
+DeidentifiedEncounterReadinessChangedEventDataSent = TypedDict("DeidentifiedEncounterReadinessChangedEventDataSent", {"encounter_id": "str", "from": "NotRequired[Literal[\"ready\", \"self_pay\", \"blocked\", \"not_completed\", \"voided\"]]", "to": "Literal[\"ready\", \"self_pay\", \"blocked\", \"not_completed\", \"voided\"]", "rules": "list[str]", "cause": "NotRequired[DeidentifiedEncounterReadinessChangedEventDataSentCause]"})
 
 
 class DeidentifiedEncounterReadinessChangedEventData(TypedDict):
@@ -3718,6 +3719,7 @@ class ReadinessRulesAppliedEventDataSentBefore(TypedDict):
     """Encounters of the workspace in each state before the change; states without any may be omitted"""
 
     ready: NotRequired[int]
+    self_pay: NotRequired[int]
     blocked: NotRequired[int]
     not_completed: NotRequired[int]
     voided: NotRequired[int]
@@ -3727,6 +3729,7 @@ class ReadinessRulesAppliedEventDataSentAfter(TypedDict):
     """The same after all encounters were reevaluated"""
 
     ready: NotRequired[int]
+    self_pay: NotRequired[int]
     blocked: NotRequired[int]
     not_completed: NotRequired[int]
     voided: NotRequired[int]
@@ -3778,6 +3781,7 @@ class DeidentifiedReadinessRulesAppliedEventDataSentBefore(TypedDict):
     """Encounters of the workspace in each state before the change; states without any may be omitted"""
 
     ready: NotRequired[int]
+    self_pay: NotRequired[int]
     blocked: NotRequired[int]
     not_completed: NotRequired[int]
     voided: NotRequired[int]
@@ -3787,6 +3791,7 @@ class DeidentifiedReadinessRulesAppliedEventDataSentAfter(TypedDict):
     """The same after all encounters were reevaluated"""
 
     ready: NotRequired[int]
+    self_pay: NotRequired[int]
     blocked: NotRequired[int]
     not_completed: NotRequired[int]
     voided: NotRequired[int]

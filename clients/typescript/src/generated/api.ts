@@ -2970,10 +2970,10 @@ export interface components {
              */
             version: number;
             /**
-             * @description `ready`: nothing blocks billing; `blocked`: something does; `not_completed`: `is_completed` is not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else
+             * @description `ready`: nothing blocks billing; `self_pay`: the same, and the patient pays: no claim is to be sent; `blocked`: something blocks billing; `not_completed`: `is_completed` is not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else
              * @enum {string}
              */
-            state: "ready" | "blocked" | "not_completed" | "voided";
+            state: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
             /**
              * Format: date-time
              * @description The time that this describes
@@ -3124,6 +3124,7 @@ export interface components {
                 /** @description Encounters in each state; with the filter `rule`, only those with a finding of that rule */
                 states: {
                     ready: number;
+                    self_pay: number;
                     blocked: number;
                     not_completed: number;
                     voided: number;
@@ -3155,7 +3156,7 @@ export interface components {
              */
             id: string;
             /** @enum {string} */
-            state: "ready" | "blocked" | "not_completed" | "voided";
+            state: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
             date_of_service: string | null;
             patient_id: string | null;
             /** @description Payer of the patient's primary insurance */
@@ -5343,7 +5344,7 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
                 /** @description Only encounters in this state */
-                state?: "ready" | "blocked" | "not_completed" | "voided";
+                state?: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
                 rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
                 /** @description Only encounters whose patient has primary insurance with this payer */
@@ -8458,9 +8459,9 @@ export interface operations {
                              * @description Omitted if nothing was reported for the encounter before
                              * @enum {string}
                              */
-                            from?: "ready" | "blocked" | "not_completed" | "voided";
+                            from?: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
                             /** @enum {string} */
-                            to: "ready" | "blocked" | "not_completed" | "voided";
+                            to: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
                             /**
                              * @description The rules with findings
                              * @example [
@@ -8495,9 +8496,9 @@ export interface operations {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             encounter_id: string;
                             /** @enum {string} */
-                            from?: "ready" | "blocked" | "not_completed" | "voided";
+                            from?: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
                             /** @enum {string} */
-                            to: "ready" | "blocked" | "not_completed" | "voided";
+                            to: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
                             /**
                              * @description The rules with findings
                              * @example [
@@ -8696,6 +8697,7 @@ export interface operations {
                              */
                             before: {
                                 ready?: number;
+                                self_pay?: number;
                                 blocked?: number;
                                 not_completed?: number;
                                 voided?: number;
@@ -8709,6 +8711,7 @@ export interface operations {
                              */
                             after: {
                                 ready?: number;
+                                self_pay?: number;
                                 blocked?: number;
                                 not_completed?: number;
                                 voided?: number;
@@ -8735,6 +8738,7 @@ export interface operations {
                              */
                             before: {
                                 ready?: number;
+                                self_pay?: number;
                                 blocked?: number;
                                 not_completed?: number;
                                 voided?: number;
@@ -8748,6 +8752,7 @@ export interface operations {
                              */
                             after: {
                                 ready?: number;
+                                self_pay?: number;
                                 blocked?: number;
                                 not_completed?: number;
                                 voided?: number;

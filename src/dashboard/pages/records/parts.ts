@@ -166,6 +166,7 @@ function encounters(count: number): string {
 
 const texts: Record<ReadinessState, string> = {
   ready: 'Nothing blocks billing.',
+  self_pay: 'Nothing blocks billing. The patient pays: no claim is to be sent.',
   blocked: 'A payer would refuse it.',
   not_completed: 'It is not marked as completed.',
   voided: 'It is void and must not be billed.',

@@ -3,7 +3,7 @@ import type { ReadinessState } from '../../../domain/events/readinessEvents.ts';
 import { dateRules } from './dates.ts';
 import { claimRules, documentRules } from './encounter.ts';
 import { facilityRules } from './facility.ts';
-import { insuranceRules } from './insurance.ts';
+import { insuranceRules, isSelfPay } from './insurance.ts';
 import { patientRules } from './patient.ts';
 import { placeholderRules } from './placeholders.ts';
 import { providerRules } from './provider.ts';
@@ -69,10 +69,11 @@ export function appliesAt(
 
 /** How an encounter stands by the findings that stand: what is void, or not completed, is not billed, whatever else is right. */
 export function readinessState(
-  { encounter }: BillingFacts,
+  { encounter, payer }: BillingFacts,
   standing: readonly Pick<Finding, 'severity'>[],
 ): ReadinessState {
   if (isVoid(encounter)) return 'voided';
   if (encounter.fields.is_completed !== true) return 'not_completed';
-  return standing.some(({ severity }) => severity === 'blocks') ? 'blocked' : 'ready';
+  if (standing.some(({ severity }) => severity === 'blocks')) return 'blocked';
+  return isSelfPay(payer) ? 'self_pay' : 'ready';
 }

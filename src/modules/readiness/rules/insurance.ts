@@ -10,7 +10,11 @@ function typeOf(payer: BilledRecord | undefined): string {
     .replaceAll(/[\s_-]+/g, ' ');
 }
 
-const isSelfPay = (payer: BilledRecord | undefined) => typeOf(payer) === 'self pay';
+/** Whether the patient pays, and no payer gets a claim. */
+export function isSelfPay(payer: BilledRecord | undefined): boolean {
+  return typeOf(payer) === 'self pay';
+}
+
 const isWorkersCompensation = (payer: BilledRecord | undefined) =>
   /^work(?:er|er's|ers|ers'|man's|men's) comp(?:ensation)?$/.test(typeOf(payer).replaceAll('’', "'"));
 
