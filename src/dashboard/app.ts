@@ -31,6 +31,7 @@ import { evidenceRoutes } from './pages/integrity.ts';
 import { keyChangeRoutes } from './pages/keyChanges.ts';
 import { keysRoutes } from './pages/keys.ts';
 import { messagePageRoutes } from './pages/message.ts';
+import { messageChangeRoutes } from './pages/messageChanges.ts';
 import { messagesRoutes } from './pages/messages.ts';
 import { allWorkspacesRoutes, homeRoutes, overviewRoutes } from './pages/overview.ts';
 import { recordCompareRoutes, recordPrintRoutes } from './pages/records/compare.ts';
@@ -111,6 +112,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...eventsRoutes(ports),
     ...messagesRoutes(ports),
     ...messagePageRoutes(ports),
+    ...messageChangeRoutes(ports),
     ...requestsRoutes(ports),
     ...auditRoutes(ports),
     ...evidenceRoutes(ports),

@@ -13,7 +13,7 @@ import {
   type TestDashboard,
   takePictures,
 } from '../support/dashboard.ts';
-import { configureSources, sendMessages } from '../support/messages.ts';
+import { configureSources, sendMessages, waitingMessage } from '../support/messages.ts';
 import { phi } from '../support/output.ts';
 import { analyse, changeAfterBilling } from '../support/readiness.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
@@ -50,6 +50,7 @@ beforeAll(async () => {
   const refused = await service.post('/integration/patients', { id: patient.id, nickname: 'Ada' });
   await configureSources(service.eventLog, workspace, key.id);
   const [, message] = await sendMessages(service);
+  const waiting = `/workspaces/${workspace}/messages/${await waitingMessage(service, workspace)}`;
   const user = await dashboard.createUser('viewer');
   const caller = { workspace, principal: { type: 'operator', id: 'test' }, requestId: 'test' } as const;
   const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
@@ -63,6 +64,8 @@ beforeAll(async () => {
     ':hold': hold,
     ':source': 'lab',
     '/workspaces/:workspace/messages/:message': `${root}/messages/${message}?content=shown`,
+    '/workspaces/:workspace/messages/:message/correct': `${waiting}/correct`,
+    '/workspaces/:workspace/messages/:message/put-aside': `${waiting}/put-aside`,
     ':operation': 'upsertPatient',
     ':schema': 'Patient',
     ':id': patient.id,

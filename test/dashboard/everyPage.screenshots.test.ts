@@ -17,7 +17,7 @@ import {
   type TestDashboard,
   type TestUser,
 } from '../support/dashboard.ts';
-import { configureSources, sendMessages } from '../support/messages.ts';
+import { configureSources, sendMessages, waitingMessage } from '../support/messages.ts';
 import { analyse, changeAfterBilling, countDays } from '../support/readiness.ts';
 import { documentsPath } from '../support/samples.ts';
 import { startTestService } from '../support/service.ts';
@@ -63,6 +63,7 @@ beforeAll(async () => {
   const refused = await client.post('/integration/patients', { id: patientId, nickname: 'Ada' });
   await configureSources(service.eventLog, workspace, emr.id);
   const messages = await sendMessages(client);
+  const waiting = `${root}/messages/${await waitingMessage(service, workspace)}`;
   const settings = { url: 'https://billing.example.com/hooks/chartledger', description: 'Billing' };
   const [webhook, disabled] = [await createWebhook(client, settings), await createWebhook(client, settings)];
   await patch(client, `${webhooksPath}/${disabled.id}`, { state: 'disabled' });
@@ -75,6 +76,8 @@ beforeAll(async () => {
     ':user': (await newUser('eve@clinic.example', 'viewer')).id,
     ':hold': await addHold(service.eventLog, caller, held, 'Case 2031-17'),
     '/workspaces/:workspace/messages/:message': `${root}/messages/${messages.at(-1)}?content=shown`,
+    '/workspaces/:workspace/messages/:message/correct': `${waiting}/correct`,
+    '/workspaces/:workspace/messages/:message/put-aside': `${waiting}/put-aside`,
     ':source': 'lab',
     ':operation': 'upsertPatient',
     ':schema': 'Patient',

@@ -6,6 +6,8 @@ import {
   everyone,
   holdKeepers,
   integrators,
+  messageEditors,
+  messageWorkers,
   phiReaders,
   recordReaders,
   requestReaders,
@@ -19,17 +21,18 @@ import { appendedBy, readAll, startTestService, type TestService } from '../supp
 const roleNames = {
   ...({ public: 'public', 'signed-in': 'signed-in' } as const),
   ...{ everyone, recordReaders, requestReaders, phiReaders, holdKeepers, integrators, admins },
+  ...{ messageWorkers, messageEditors },
 };
 
 /** Which of these each role has. */
 const groupsOf: Record<Role, (keyof typeof roleNames)[]> = {
   admin: [
     ...(['everyone', 'recordReaders', 'requestReaders', 'phiReaders'] as const),
-    ...(['holdKeepers', 'integrators', 'admins'] as const),
+    ...(['holdKeepers', 'integrators', 'admins', 'messageWorkers', 'messageEditors'] as const),
   ],
   compliance: ['everyone', 'recordReaders', 'requestReaders', 'phiReaders', 'holdKeepers'],
   billing: ['everyone', 'recordReaders'],
-  integrator: ['everyone', 'requestReaders', 'integrators'],
+  integrator: ['everyone', 'requestReaders', 'integrators', 'messageWorkers'],
   viewer: ['everyone'],
 };
 
@@ -93,6 +96,11 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/requests',
     'get /workspaces/:workspace/requests/:id',
   ],
+  messageWorkers: [
+    'post /workspaces/:workspace/messages/:message/resend',
+    ...both('/workspaces/:workspace/messages/:message/put-aside'),
+  ],
+  messageEditors: both('/workspaces/:workspace/messages/:message/correct'),
   phiReaders: [
     'get /workspaces/:workspace/records/:kind/:id/certificate',
     'get /workspaces/:workspace/records/:kind/:id/proof',

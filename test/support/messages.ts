@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { v7 as uuidv7 } from 'uuid';
 import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
-import type { MessagePorts } from '../../src/modules/integrations/messages/store.ts';
+import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/store.ts';
 import { configureSource } from '../../src/modules/integrations/sourceCommands.ts';
 import type { Source, SourceInput } from '../../src/modules/integrations/sources.ts';
 import type { Config } from '../../src/platform/config.ts';
@@ -24,6 +24,24 @@ export async function openMessageStores({ stateUrl, documentsUrl }: Config): Pro
 
 export async function closeMessageStores({ stateStore, documentStore }: MessagePorts): Promise<void> {
   await Promise.all([stateStore.close(), documentStore.close()]);
+}
+
+/** The id of the newest message of a workspace that was not fully accepted, and waits. */
+export async function waitingMessage(
+  { config }: Pick<TestService, 'config'>,
+  workspace: string,
+): Promise<string> {
+  const stores = await openMessageStores(config);
+  try {
+    const { items } = await new MessageStore(stores).list(workspace, {
+      limit: 1,
+      rejected: true,
+      pageToken: undefined,
+    });
+    return items[0]?.id ?? '';
+  } finally {
+    await closeMessageStores(stores);
+  }
 }
 
 /** Sends messages as EMRs do, one of which is refused, and gives the ids of those that were taken: a Bundle of FHIR, and an ADT of HL7 v2. */

@@ -1,34 +1,25 @@
 import { readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
-import { v7 as uuidv7 } from 'uuid';
 import { messageAccesses } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { Message } from '../../modules/integrations/messages/message.ts';
 import { MessageStore, type ProcessedMessage } from '../../modules/integrations/messages/store.ts';
-import { presentSource, type RecordLineage, readLineage } from '../../modules/integrations/replay/lineage.ts';
+import { type RecordLineage, readLineage } from '../../modules/integrations/replay/lineage.ts';
+import { isBefore } from '../../modules/integrations/replay/resend.ts';
 import {
-  correctMessage,
-  isBefore,
-  requireCorrectable,
-  resendMessage,
-} from '../../modules/integrations/replay/resend.ts';
-import { numberOf, readConfigurations } from '../../modules/integrations/sources.ts';
-import { notFound, ServiceError } from '../../platform/errors.ts';
+  correctWaiting,
+  putMessageAside,
+  resendWaiting,
+  type SkippedMessage,
+} from '../../modules/integrations/replay/waiting.ts';
+import { notFound } from '../../platform/errors.ts';
 import { terminal } from '../../server/terminal.ts';
 import { withErasure } from '../../server/withErasure.ts';
 import { type IngestTools, withIngest } from '../../server/withIngest.ts';
 import { ofFile } from '../lib/files.ts';
 import { parsePositive } from '../lib/options.ts';
 import { example, FAILED, printable, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
-
-/** How long a message may be under way; after that it was interrupted. */
-const UNDER_WAY_MS = 600_000;
-
-/** Whether the receiver of a message may currently be carrying it out. */
-function mayBeUnderWay({ state, received_at }: Message): boolean {
-  return state === 'received' && Date.now() - Date.parse(received_at) < UNDER_WAY_MS;
-}
 
 /** Prints the result of a message, by record, and what is wrong in it. */
 function writeOutcome({ about, problems }: Pick<ProcessedMessage, 'about' | 'problems'>): void {
@@ -79,25 +70,9 @@ function addCorrectCommand(messages: Command): void {
 async function correct(id: string, options: CorrectOptions): Promise<void> {
   const { workspace: workspaceId, file, dryRun: isTrial = false, force = false, json } = options;
   const sent = await ofFile(file, () => readFile(file));
-  const corrected = await withIngest(workspaceId, async ({ ports, caller, workspace }) => {
-    const original = await ports.messages.load(workspaceId, id);
-    if (original === undefined) throw notFound('Message');
-    requireCorrectable(original);
-    if (!force && mayBeUnderWay(original)) {
-      throw new ServiceError(
-        'conflict',
-        'It arrived within the last ten minutes and may still be in progress.',
-      );
-    }
-    const configurations = await readConfigurations(ports.eventLog, workspaceId);
-    const source = presentSource(configurations.at(-1)?.sources ?? [], original, ports.directory.known);
-    if (source === undefined) throw new ServiceError('conflict', 'Its source is no longer configured.');
-    const own = { ...caller, requestId: uuidv7() };
-    await recordAccess(ports.eventLog, own, ...messageAccesses(original, true));
-    const configuration = numberOf(configurations, source.id);
-    const isSandbox = workspace.sandbox === true;
-    return correctMessage(ports, own, original, sent, { source, configuration, isSandbox, force, isTrial });
-  });
+  const corrected = await withIngest(workspaceId, ({ ports, caller, workspace }) =>
+    correctWaiting(ports, caller, workspace, id, sent, { force, isTrial }),
+  );
   if (json) writeJson({ ...corrected, id: corrected.id ?? null, corrects: id });
   else {
     const name = corrected.id === undefined ? 'It would be' : `${corrected.id}:`;
@@ -115,8 +90,7 @@ interface ResendOptions {
 }
 
 /** The result of a message that was to be resent. */
-type Resent = Pick<Message, 'id' | 'received_at' | 'source'> &
-  (ProcessedMessage | { state: Message['state']; skipped: string });
+type Resent = Pick<Message, 'id' | 'received_at' | 'source'> & (ProcessedMessage | SkippedMessage);
 
 /** `chartledger messages resend` */
 function addResendCommand(messages: Command): void {
@@ -151,7 +125,9 @@ async function resend(ids: string[], options: ResendOptions): Promise<void> {
   await withIngest(workspace, async (tools) => {
     for (const message of await waiting(tools, ids, options)) {
       const { id, received_at, source } = message;
-      const resent = { id, received_at, source, ...(await resendOne(tools, message, options)) };
+      const { ports, caller } = tools;
+      const became = await resendWaiting(ports, caller, tools.workspace, message, options);
+      const resent = { id, received_at, source, ...became };
       all.push(resent);
       if (!json) writeResent(resent);
     }
@@ -180,32 +156,6 @@ async function loaded(loading: Promise<Message | undefined>): Promise<Message> {
   const message = await loading;
   if (message === undefined) throw notFound('Message');
   return message;
-}
-
-async function resendOne(
-  { ports, caller, workspace }: IngestTools,
-  listed: Message,
-  { force = false }: ResendOptions,
-): Promise<ProcessedMessage | Pick<Extract<Resent, { skipped: string }>, 'state' | 'skipped'>> {
-  // As it is now: its turn may come long after the list was read.
-  const message = await ports.messages.load(workspace.id, listed.id);
-  if (message === undefined) return { state: listed.state, skipped: 'It no longer exists.' };
-  const { state } = message;
-  const configurations = await readConfigurations(ports.eventLog, workspace.id);
-  const source = presentSource(configurations.at(-1)?.sources ?? [], message, ports.directory.known);
-  if (state === 'accepted') return { state, skipped: 'It was fully accepted.' };
-  if (message.corrected_by !== undefined)
-    return { state, skipped: `It was corrected by ${message.corrected_by}.` };
-  if (!force && mayBeUnderWay(message)) {
-    return { state, skipped: 'It arrived within the last ten minutes and may still be in progress.' };
-  }
-  if (source === undefined) return { state, skipped: 'Its source is no longer configured.' };
-  // Each as a request of its own.
-  const own = { ...caller, requestId: uuidv7() };
-  await recordAccess(ports.eventLog, own, ...messageAccesses(message));
-  const configuration = numberOf(configurations, source.id);
-  const isSandbox = workspace.sandbox === true;
-  return resendMessage(ports, own, message, { source, configuration, isSandbox, force });
 }
 
 function writeResent(resent: Resent): void {
@@ -283,6 +233,27 @@ export function addMessageCommands(messages: Command): void {
 
   addResendCommand(messages);
   addCorrectCommand(messages);
+  messages
+    .command('put-aside')
+    .description(
+      'Leave a message that was not fully accepted as it is: it is no longer listed as waiting. It is kept until it expires, and can ' +
+        'still be resent or corrected. This is recorded in the audit trail.',
+    )
+    .argument('<id>', 'the id of the message, as listed')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .requiredOption('--reason <text>', 'the reason, which is kept; do not identify a person')
+    .addHelpText(
+      'after',
+      example(
+        "chartledger messages put-aside 019cec3f-5f5b-7000-8000-000000000001 --workspace clinic --reason 'Sent by mistake'",
+      ),
+    )
+    .action((id: string, { workspace, reason }: { workspace: string; reason: string }) =>
+      withIngest(workspace, async ({ ports, caller }) => {
+        await putMessageAside(ports, caller, id, reason);
+        writeLine(`Message ${id} is put aside.`);
+      }),
+    );
 }
 
 async function listMessages({ workspace, rejected = false, limit, json }: ListOptions): Promise<void> {
@@ -327,12 +298,16 @@ function showMessage(id: string, { workspace, raw, fields, json }: ShowOptions):
   });
 }
 
-function writeMessage({ about, problems, request, control: _, ...told }: Message): void {
+function writeMessage({ about, problems, request, put_aside, control: _, ...told }: Message): void {
   for (const [name, value] of Object.entries(told)) {
     writeLine(
       `${name.padEnd(12)}  ${typeof value === 'object' ? `${value.type} ${value.id}` : printable(String(value))}`,
     );
   }
+  if (put_aside)
+    writeLine(
+      `put aside     ${put_aside.at}, by ${put_aside.by.type} ${put_aside.by.id}: ${printable(put_aside.reason)}`,
+    );
   for (const [name, value] of Object.entries(request ?? {}))
     writeLine(`asked for ${name}: ${printable(String(value))}`);
   writeOutcome({ about, problems });

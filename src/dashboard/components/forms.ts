@@ -77,12 +77,12 @@ ${notes(field)}
 </div>`;
 }
 
-/** Returns a multi-line input, for text without spelling correction. */
-export function textArea(field: Field & { rows: number }): Html {
-  const { name, label, rows } = field;
+/** Returns a multi-line input, for text without spelling correction; `isMessage`: for a message as it is sent. */
+export function textArea(field: Field & { rows: number; isMessage?: boolean }): Html {
+  const { name, label, rows, isMessage = false } = field;
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<textarea id="${name}" name="${name}" rows="${rows}" spellcheck="false" autocomplete="off"${describedBy(field)}>${typedInto(name)?.[0] ?? field.value ?? ''}</textarea>
+<textarea id="${name}" name="${name}" rows="${rows}" spellcheck="false" autocomplete="off"${isMessage && html` class="message-text"`}${describedBy(field)}>${typedInto(name)?.[0] ?? field.value ?? ''}</textarea>
 ${notes(field)}
 </div>`;
 }

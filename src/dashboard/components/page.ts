@@ -52,6 +52,10 @@ export const recordReaders: readonly Role[] = ['admin', 'compliance', 'billing']
 export const requestReaders: readonly Role[] = ['admin', 'compliance', 'integrator'];
 /** Everything that is read: also the audit trail, disclosures, evidence, and messages as received. */
 export const phiReaders: readonly Role[] = ['admin', 'compliance'];
+/** Messages that wait: to process them again, or to put them aside. */
+export const messageWorkers: readonly Role[] = ['admin', 'integrator'];
+/** To correct them, which shows all that they say. */
+export const messageEditors: readonly Role[] = ['admin'];
 /** Legal holds. */
 export const holdKeepers: readonly Role[] = ['admin', 'compliance'];
 /** Keys, webhooks, sources. */

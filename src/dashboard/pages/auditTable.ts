@@ -23,6 +23,7 @@ const accessTexts: Record<AccessAction, string> = {
   'readiness.scorecard': 'Readiness scorecard generated',
   'message.list': 'Messages listed',
   'message.read': 'Message read',
+  'message.put_aside': 'Message put aside',
   'record.disclosures': 'Disclosures reported',
   'record.unchanged': 'Unchanged records skipped',
   'record.dry_run': 'Dry runs answered',

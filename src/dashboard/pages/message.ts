@@ -1,18 +1,14 @@
-import { buffer } from 'node:stream/consumers';
 import { messageAccesses } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { Workspace } from '../../modules/auth/apiKeys.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
-import { decode } from '../../modules/integrations/hl7/framing.ts';
+import { fieldNames } from '../../modules/integrations/hl7/fieldNames.ts';
 import {
-  type Encoding,
-  type Hl7Message,
-  parseMessage,
-  type Segment,
-  unescapeText,
-} from '../../modules/integrations/hl7/parser.ts';
-import { MAX_ABOUT, MAX_PROBLEMS, type Message } from '../../modules/integrations/messages/message.ts';
-import type { MessageStore } from '../../modules/integrations/messages/store.ts';
+  isWaiting,
+  MAX_ABOUT,
+  MAX_PROBLEMS,
+  type Message,
+} from '../../modules/integrations/messages/message.ts';
 import {
   type LineagePorts,
   type RecordLineage,
@@ -26,6 +22,8 @@ import {
   type DashboardRoute,
   type Html,
   html,
+  messageEditors,
+  messageWorkers,
   phiReaders,
   type Reply,
   requestReaders,
@@ -36,181 +34,8 @@ import { definitionList, fieldValue, fileSize, originCell } from '../components/
 import { table } from '../components/tables.ts';
 import { badge, code, empty, fieldLabel, time, titleOf, wordsOf } from '../components/text.ts';
 import { messagePath, messagesPath, messagesSection, recordPath } from '../components/urls.ts';
+import { MOST_SHOWN_BYTES, messageContent, severityTones } from './messageContent.ts';
 import { formatTexts, type MessagePagePorts, stateBadge } from './messages.ts';
-
-/** After this many values the rest of a message is left out. */
-const MOST_VALUES = 5_000;
-/** Maximum number of repetitions of a field, components of one, and subcomponents. */
-const MOST_PARTS = 50;
-/** What `""` means. */
-const CLEARED = 'empty: the field is cleared';
-/** Maximum characters shown of a value. */
-const MOST_CHARACTERS = 500;
-
-interface Component {
-  /** Such as `PID-3.1`. */
-  name: string;
-  text: string;
-}
-
-interface Field {
-  /** Such as `PID-3`. */
-  name: string;
-  /** Its content, by its repetitions and their components. */
-  repetitions: Component[][];
-}
-
-/** Returns a message by its segments, and these by their non-empty fields, with escape sequences resolved. */
-function hl7Segments({ segments, encoding }: Hl7Message): Html {
-  let room = MOST_VALUES;
-  const shown: Html[] = [];
-  for (const segment of segments) {
-    if (room <= 0) break;
-    room--;
-    const fields: Field[] = [];
-    for (let number = 1; number <= segment.length && room > 0; number++) {
-      const field = fieldOf(segment, number, encoding);
-      if (field.repetitions.length > 0) fields.push(field);
-      room -= field.repetitions.flat().length;
-    }
-    shown.push(segmentTable(segment, fields));
-  }
-  return html`${shown}
-${(room <= 0 || segments.some(({ isCut }) => isCut)) && html`<p class="muted">Only the beginning of this long message is shown here. See the text for all of it.</p>`}`;
-}
-
-function segmentTable(segment: Segment, fields: readonly Field[]): Html {
-  const title = `${segment.name} ${segment.sequence}`;
-  return html`<h3>${title}</h3>
-${
-  fields.length === 0
-    ? html`<p class="muted">No fields have a value.</p>`
-    : table(
-        `Fields of ${title}`,
-        [
-          { title: 'Field', isHeader: true, cell: ({ name }) => html`<span class="nowrap">${name}</span>` },
-          { title: 'Value', cell: repetitionsHtml },
-        ],
-        fields,
-      )
-}`;
-}
-
-function repetitionsHtml({ repetitions }: Field): Html {
-  return html`${repetitions.map((components) => {
-    const [only] = components;
-    if (components.length === 1 && only?.name.endsWith('.1')) return html`<div>${only.text}</div>`;
-    return html`<div>${components.map(({ name, text }) => html`<span class="component">${code(name)} ${text}</span> `)}</div>`;
-  })}`;
-}
-
-function fieldOf(segment: Segment, number: number, encoding: Encoding): Field {
-  const name = `${segment.name}-${number}`;
-  const isDelimiters = segment.name === 'MSH' && number <= 2;
-  if (isDelimiters) return { name, repetitions: [[{ name: `${name}.1`, text: segment.text(number) }]] };
-  const repetitions = segment.repetitions(number).slice(0, MOST_PARTS);
-  const components = repetitions.map(({ text }) => componentsOf(name, text, encoding));
-  return { name, repetitions: components.filter(({ length }) => length > 0) };
-}
-
-function componentsOf(
-  field: string,
-  repetition: string,
-  { delimiters, characterSet }: Encoding,
-): Component[] {
-  return repetition.split(delimiters.component, MOST_PARTS).flatMap((component, at) => {
-    if (component === '') return [];
-    const parts = component.split(delimiters.subcomponent, MOST_PARTS);
-    const texts = parts.map((part) =>
-      part === '""' ? CLEARED : unescapeText(part, delimiters, characterSet),
-    );
-    return [{ name: `${field}.${at + 1}`, text: shortened(texts.join(' & ')) }];
-  });
-}
-
-function shortened(text: string): string {
-  if (text.length <= MOST_CHARACTERS) return text;
-  return `${text.slice(0, MOST_CHARACTERS)}… (${text.length.toLocaleString('en-US')} characters)`;
-}
-
-/**
- * Beyond this depth, lines are not indented further: the layout stays within a few times the size of what was sent.
- */
-const MOST_INDENTED = 16;
-
-const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
-
-/** Returns JSON on lines by its nesting, each value as sent; undefined for what is not JSON. */
-function layOutJson(text: string): string | undefined {
-  try {
-    JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const parts: string[] = [];
-  let depth = 0;
-  let before = '';
-  for (const [token] of text.matchAll(TOKENS)) {
-    const isEnd = token === '}' || token === ']';
-    if (isEnd) depth--;
-    const isLineEnd = before === ',' || before === '{' || before === '[';
-    const isEmpty = isEnd && (before === '{' || before === '[');
-    if ((isEnd || isLineEnd) && !isEmpty) parts.push('\n', '  '.repeat(Math.min(depth, MOST_INDENTED)));
-    else if (before === ':') parts.push(' ');
-    parts.push(token);
-    if (token === '{' || token === '[') depth++;
-    before = token;
-  }
-  return parts.join('');
-}
-
-/** Larger messages are not shown in a page. */
-const MOST_SHOWN_BYTES = 1024 * 1024;
-
-/** What no text contains: control characters other than tabs and line ends. */
-const NO_TEXT = /[^\P{Cc}\t\r\n]/u;
-
-/**
- * Resolves with a message as it arrived, and as it is read. Rejects with `not_found` where it no longer exists, and
- * with `unavailable`.
- */
-async function messageContent(store: MessageStore, message: Message): Promise<Html> {
-  if (message.size > MOST_SHOWN_BYTES) {
-    return empty(`The message is ${fileSize(message.size)}, too large to show here. Download it to view it.`);
-  }
-  const bytes = await buffer(await store.bytes(message));
-  const content = message.format === 'hl7v2' ? hl7Content(bytes) : fhirContent(bytes);
-  return content ?? empty('The message is not text. Download it to view it.');
-}
-
-function hl7Content(bytes: Buffer): Html | undefined {
-  const message = parseMessage(bytes);
-  const { refusal, encoding } = message;
-  const text = textOf(bytes, refusal ? 'utf-8' : encoding.characterSet);
-  if (text === undefined) return undefined;
-  return html`${refusal ? html`<p class="banner">The message cannot be read. ${refusal.issues[0]?.text}</p>` : hl7Segments(message)}
-<h3>Text</h3>
-${block(text.replaceAll(/\r\n?/g, '\n'))}`;
-}
-
-/** Returns a resource, or the lines of Bulk Data; what is not JSON stays as sent. */
-function fhirContent(bytes: Buffer): Html | undefined {
-  const text = textOf(bytes, 'utf-8');
-  if (text === undefined) return undefined;
-  const whole = layOutJson(text);
-  if (whole !== undefined) return block(whole);
-  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
-  return block(lines.map((line) => layOutJson(line) ?? line).join('\n'));
-}
-
-function textOf(bytes: Buffer, characterSet: string): string | undefined {
-  const text = decode(bytes, characterSet);
-  return text === undefined || NO_TEXT.test(text) ? undefined : text;
-}
-
-function block(text: string): Html {
-  return html`<pre class="message-text" tabindex="0"><code>${text}</code></pre>`;
-}
 
 /** Maximum number of records of a message whose fields are shown. */
 const MOST_RECORDS = 100;
@@ -278,7 +103,7 @@ export function messagePageRoutes(ports: OneMessagePorts): DashboardRoute[] {
 
 async function show(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
   const { workspace, caller, req, may } = visit;
-  const message = await find(ports, visit);
+  const message = await findMessage(ports, visit);
   const mayRead = may(phiReaders);
   const isContentAsked = mayRead && req.query.content !== undefined;
   const areFieldsAsked = mayRead && req.query.fields !== undefined;
@@ -286,14 +111,14 @@ async function show(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
   const content = isContentAsked ? await messageContent(ports.messages, message) : undefined;
   const known = ports.directory.known.workspaces.get(workspace);
   const fields = areFieldsAsked && known ? await messageFields(ports, known, message) : undefined;
-  await ports.names.learn([message.sent_by]);
+  await ports.names.learn([message.sent_by, message.put_aside?.by ?? message.sent_by]);
   const path = `/dashboard${messagePath(workspace, message.id)}`;
   const body = html`${breadcrumb([{ text: messagesSection, path: messagesPath(workspace) }])}
 <h1>Message</h1>
 ${definitionList(factsOf(ports, workspace, message))}
 <h2>Problems</h2>
 ${problems(message)}
-${message.state !== 'accepted' && message.corrected_by === undefined && sendAgain(workspace, message)}
+${message.state !== 'accepted' && message.corrected_by === undefined && workOn(visit, message)}
 <h2>Records</h2>
 ${records(workspace, message, mayRead)}
 ${
@@ -313,14 +138,17 @@ ${content}`
 }
 
 /** Rejects with `not_found` also for a message of another workspace. */
-async function find({ messages }: OneMessagePorts, { req, workspace }: Visit): Promise<Message> {
+export async function findMessage(
+  { messages }: Pick<OneMessagePorts, 'messages'>,
+  { req, workspace }: Visit,
+): Promise<Message> {
   const found = await messages.load(workspace, String(req.params.message));
   if (found === undefined) throw notFound('Message');
   return found;
 }
 
 function factsOf({ names }: OneMessagePorts, workspace: string, message: Message) {
-  const { id, source, format, media_type, state, size, sha256, sent_by, request_id } = message;
+  const { id, source, format, media_type, state, size, sha256, sent_by, request_id, put_aside } = message;
   return [
     ['Received', time(message.received_at)],
     ['State', html`${stateBadge(state)}<br>${stateTexts[state]}`],
@@ -333,6 +161,14 @@ function factsOf({ names }: OneMessagePorts, workspace: string, message: Message
     ['Kept until', time(message.expires_at)],
     ['ID', code(id)],
     ...corrections(workspace, message),
+    ...(put_aside
+      ? [
+          [
+            'Put aside',
+            html`${time(put_aside.at)}, by ${who({ ...put_aside.by, name: names.nameOf(put_aside.by) ?? null })}<br>${put_aside.reason}`,
+          ] as const,
+        ]
+      : []),
     ['Request ID', code(request_id)],
   ] as const;
 }
@@ -357,14 +193,21 @@ const stateTexts: Record<Message['state'], string> = {
   rejected: 'none of it was accepted',
 };
 
-const severityTones = { error: 'bad', warning: 'neutral', information: 'neutral' } as const;
+/** Returns a place in a message; a field of HL7 v2 with its name. */
+function placeCell(at: string): Html {
+  if (at === '') return html`The whole message`;
+  const [segment, , field] = at.split('^');
+  const name = fieldNames.get(`${segment}-${field}`);
+  return html`${code(at)}${name !== undefined && html` <small class="muted">${name}</small>`}`;
+}
 
-function problems({ problems: all }: Message): Html {
+/** Returns what is wrong with a message. */
+export function problems({ problems: all }: Pick<Message, 'problems'>): Html {
   if (all.length === 0) return empty('No problems found.');
   return html`${table(
     'Problems of the message',
     [
-      { title: 'Where', isHeader: true, cell: ({ at }) => (at === '' ? 'The whole message' : code(at)) },
+      { title: 'Where', isHeader: true, cell: ({ at }) => placeCell(at) },
       { title: 'Severity', cell: ({ severity }) => badge(severity, severityTones[severity]) },
       {
         title: 'Problem',
@@ -376,8 +219,17 @@ function problems({ problems: all }: Message): Html {
 ${all.length === MAX_PROBLEMS && html`<p class="muted">Showing the first ${MAX_PROBLEMS}.</p>`}`;
 }
 
-function sendAgain(workspace: string, { id }: Message): Html {
-  return html`<p>Once the cause is fixed, the EMR need not send it again: process it with ${code(`chartledger messages resend ${id} --workspace ${workspace}`)}. To correct the message itself, use ${code(`chartledger messages correct ${id} --file FILE --workspace ${workspace}`)}.</p>`;
+/** Returns what can be done with a message that was not fully accepted, by those who may. */
+function workOn({ workspace, may, csrf }: Visit, message: Message): Html {
+  const path = `/dashboard${messagePath(workspace, message.id)}`;
+  if (!may(messageWorkers))
+    return html`<p>Once the cause is fixed, an administrator or integrator can process the message again. The EMR need not send it again.</p>`;
+  return html`<p>Once the cause is fixed, process the message again: the EMR need not send it again. Values that changed since it arrived are not overwritten.</p>
+<form method="post" action="${path}/resend">${csrf}
+<div class="actions"><button type="submit">Resend</button>
+${may(messageEditors) && html`<a role="button" class="outline" href="${path}/correct">Correct</a>`}
+${isWaiting(message) && html`<a role="button" class="outline secondary" href="${path}/put-aside">Put aside</a>`}</div>
+</form>`;
 }
 
 const outcomeTones: Record<string, 'good' | 'bad' | 'neutral'> = { created: 'good', refused: 'bad' };
@@ -386,7 +238,11 @@ const outcomeTones: Record<string, 'good' | 'bad' | 'neutral'> = { created: 'goo
  * Returns links to the records, except for those of which nothing was accepted: they may not exist. Without `mayRead`,
  * their ids are left out.
  */
-function records(workspace: string, { about, records: count }: Message, mayRead: boolean): Html {
+export function records(
+  workspace: string,
+  { about, records: count }: Pick<Message, 'about' | 'records'>,
+  mayRead: boolean,
+): Html {
   if (about.length === 0) return empty('The message is about no record.');
   const isThere = ({ outcome }: Message['about'][number]) => outcome !== undefined && outcome !== 'refused';
   return html`${table(
@@ -420,7 +276,7 @@ ${count > MAX_ABOUT && html`<p class="muted">Showing the first ${MAX_ABOUT.toLoc
 }
 
 async function download(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
-  const message = await find(ports, visit);
+  const message = await findMessage(ports, visit);
   const { id, format, media_type, size } = message;
   const body = await ports.messages.bytes(message);
   try {

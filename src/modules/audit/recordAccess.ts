@@ -25,6 +25,7 @@ export const accessActions = [
   'readiness.scorecard',
   'message.list',
   'message.read',
+  'message.put_aside',
   'record.disclosures',
   'record.unchanged',
   'record.dry_run',

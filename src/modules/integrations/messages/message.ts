@@ -76,6 +76,15 @@ const messageShape = z.object({
   ordered_at: z.string().optional(),
   /** Id of the message that corrects this one. */
   corrected_by: z.string().optional(),
+  /** That somebody decided to leave it as it is: it then no longer waits, but can still be processed. */
+  put_aside: z
+    .object({
+      by: z.object({ type: z.enum(principalTypes), id: z.string() }),
+      /** ISO 8601, UTC. */
+      at: z.string(),
+      reason: z.string(),
+    })
+    .optional(),
   /** How many records it concerns. */
   records: z.number(),
   /** The first of these, and their results. */
@@ -218,4 +227,16 @@ export function orderTimeOf({
   received_at,
 }: Pick<MessageBody, 'ordered_at' | 'received_at'>): string {
   return ordered_at ?? received_at;
+}
+
+/**
+ * Whether a message waits to be processed again: it was not fully accepted, corrected or put aside. A link to one that no longer waits
+ * may be left in the list of those that do.
+ */
+export function isWaiting({
+  state,
+  corrected_by,
+  put_aside,
+}: Pick<MessageBody, 'state' | 'corrected_by' | 'put_aside'>): boolean {
+  return state !== 'accepted' && corrected_by === undefined && put_aside === undefined;
 }

@@ -15,6 +15,7 @@ import {
 import {
   EXPIRING,
   type IncomingMessage,
+  isWaiting,
   type LinkRow,
   linkId,
   linkRow,
@@ -304,6 +305,19 @@ export class MessageStore {
     return isCorrected;
   }
 
+  /**
+   * Notes that a message is left as it is, and why; it then no longer waits. Resolves with false where it does not wait, or no longer
+   * exists.
+   */
+  async putAside(
+    { id, workspace }: Pick<Message, 'id' | 'workspace'>,
+    put_aside: NonNullable<MessageBody['put_aside']>,
+  ): Promise<boolean> {
+    const isPut = await this.#change(id, (body) => (isWaiting(body) ? { ...body, put_aside } : undefined));
+    if (isPut) await this.#links.remove(id, [rejectedPartition(workspace)]);
+    return isPut;
+  }
+
   /** Removes a message, and not what was written from it. */
   async withdraw({ id }: Pick<Message, 'id'>): Promise<void> {
     await this.#remove(linkRow(EXPIRING, id, 0));
@@ -348,13 +362,13 @@ export class MessageStore {
     const partition = rejectedPartition(workspace);
     const links = await this.#links.page(partition, query);
     const items = await this.#links.messagesOf(links.slice(0, limit));
-    return { items: items.filter(isUnresolved), next_page_token: tokenBehind(links, limit, scope) };
+    return { items: items.filter(isWaiting), next_page_token: tokenBehind(links, limit, scope) };
   }
 
   /** Yields all messages of a workspace that were not accepted completely, or are not finished, newest first. */
   async *rejected(workspace: string): AsyncGenerator<Message> {
     for await (const message of this.#links.messagesIn(rejectedPartition(workspace))) {
-      if (isUnresolved(message)) yield message;
+      if (isWaiting(message)) yield message;
     }
   }
 
@@ -450,9 +464,4 @@ function listScope(workspace: string, rejected: boolean): TokenScope {
 function tokenBehind(rows: readonly { order: number }[], limit: number, scope: TokenScope): string | null {
   const last = rows[limit - 1];
   return rows.length > limit && last ? encodeToken(last.order, scope) : null;
-}
-
-/** A link to one that was accepted, or corrected, may be left. */
-function isUnresolved({ state, corrected_by }: Message): boolean {
-  return state !== 'accepted' && corrected_by === undefined;
 }

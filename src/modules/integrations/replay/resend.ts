@@ -282,7 +282,7 @@ async function resendFhir(
 const MAX_CORRECTION_BYTES = 16 * 1024 * 1024;
 
 /** The result of a correction. */
-interface CorrectedMessage extends ProcessedMessage {
+export interface CorrectedMessage extends ProcessedMessage {
   /** Its own id; undefined for a trial, as nothing was kept. */
   id: string | undefined;
 }
