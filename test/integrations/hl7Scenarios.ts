@@ -72,6 +72,12 @@ function begins(kind: string): Scenarios {
     { before: [discharged()], message: sent(), appended: [], after: ofVisit(finished) },
     {
       before: [discharged()],
+      message: message(kind, person(), visit({ 44: '20260314' })),
+      appended: [V1],
+      after: ofVisit(finished),
+    },
+    {
+      before: [discharged()],
       message: message(kind, person(), visit({ 44: '20260401080000-0500' })),
       appended: [V1],
       after: ofVisit(inProgress),

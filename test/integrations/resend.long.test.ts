@@ -191,4 +191,34 @@ onEmbeddedEngines((start) => {
   test('what is not there is said to be not there', async () => {
     expect(await cli('messages', 'resend', uuidv7())).toMatchObject({ code: 1, stdout: '' });
   });
+
+  test('a document that is newer than its cancellation stays', async () => {
+    const send = async (kind: string, ...segments: [string, Record<number, string>][]) => {
+      const person: [string, Record<number, string>] = ['PID', { 3: 'P-9', 5: 'Lopez^Maria', 7: '19840229' }];
+      const body = hl7Message(kind, [person, ...segments, ['TXA', { 2: 'DS', 12: 'DOC-9' }]], {
+        10: uuidv7(),
+      });
+      const headers = { 'content-type': 'application/hl7-v2' };
+      return (await service.send('/hl7/v2', { method: 'POST', body, headers })).text;
+    };
+    const bytes = Buffer.from('%PDF-1.4\n%%EOF\n').toString('base64');
+    const visit: [string, Record<number, string>] = ['PV1', { 2: 'I', 19: 'V-9' }];
+    await send('ADT^A28');
+    expect(await send('MDM^T11', ['PV1', { 2: 'I', 50: 'V-9' }])).toContain('MSA|AE|');
+    const [{ id = '' } = {}] = await rejected();
+    expect(await send('MDM^T02', visit, ['OBX', { 2: 'ED', 5: `^^PDF^Base64^${bytes}` }])).toContain(
+      'MSA|AA|',
+    );
+    await cli('sources', 'set', 'mdm', '--format', 'hl7v2', '--visit-from', 'PV1-50');
+    const skipped = async () => {
+      expect(await resend(id)).toMatchObject({
+        code: 1,
+        messages: [{ id, problems: [{ severity: 'error' }] }],
+      });
+    };
+    expect(await changesBy(service, skipped)).toEqual([]);
+    const removed = await changesBy(service, () => resend(id, '--force'));
+    expect(removed.map(({ type }) => type)).toEqual(['DocumentRemoved']);
+    await cli('sources', 'delete', 'mdm');
+  });
 });

@@ -147,5 +147,8 @@ function isOtherTime(
   { date_of_service: one }: RecordFields,
   { date_of_service: other }: RecordFields,
 ): boolean {
-  return one != null && other != null && Date.parse(String(one)) !== Date.parse(String(other));
+  const [first, second] = [String(one ?? ''), String(other ?? '')];
+  // A day without a time is the same as any time of it.
+  if (first.startsWith(second) || second.startsWith(first)) return false;
+  return Date.parse(first) !== Date.parse(second);
 }

@@ -4,7 +4,7 @@ import type { MapEvent, MappingContext, Sourced } from './context.ts';
 import type { Segment } from './parser.ts';
 import { formerPatientIdOf, patientIdOf, patientOf, sourcedPatientId } from './patient.ts';
 import { encounterOf, visitIdOf, visitNumberAt, visitPlacesOf, visitState } from './records.ts';
-import { voidFields } from './voiding.ts';
+import { voidSaid } from './voiding.ts';
 
 /** Where MRG has the former number of what has a place: the account, the visit, the alternate visit. */
 const FORMER: Record<VisitPlace, number> = { 'PID-18': 3, 'PV1-19': 5, 'PV1-50': 6 };
@@ -75,10 +75,10 @@ interface OneMerge {
 
 /** Returns the operations for each MRG, those for its patient first. */
 function eachMerge(context: MappingContext, read: (merge: OneMerge) => Operation[]): Operation[] {
-  const { segments } = context.message;
-  const [pid, mrg] = ['PID', 'MRG'].map((name) => segments.findIndex((segment) => segment.name === name));
-  const isEarly = mrg !== undefined && mrg >= 0 && pid !== undefined && mrg < pid;
-  if (isEarly) context.refuse('100', 'MRG^1', 'Send a PID segment before it.');
+  const placed = context.message.segments.map(({ name }) => name);
+  if (placed.indexOf('MRG') < placed.indexOf('PID') && placed.includes('MRG')) {
+    context.refuse('100', 'MRG^1', 'Send a PID segment before it.');
+  }
   return context.groups('PID').flatMap((group) => {
     const patientId = patientIdOf(group);
     if (patientId === undefined) return [];
@@ -155,10 +155,8 @@ function mergeOfVisit(
   former: Segment,
   { id, into }: { id: string; into: Sourced<string> },
 ): MergeOperation {
-  const said = Object.entries(voidFields(context, 'Merged'));
   return {
     ...{ type: 'merge', kind: 'encounter', id, into: into.value, at: former.at() },
-    fields: Object.fromEntries(said.map(([name, one]) => [name, one?.value ?? null])),
-    origins: Object.fromEntries(said.map(([name, one]) => [name, one?.origin ?? {}])),
+    ...voidSaid(context, 'Merged'),
   };
 }

@@ -30,6 +30,9 @@ import { patientIdIn } from './patient.ts';
 import { visitIdOf } from './records.ts';
 import { isOther, type MappedMessage, mapMessage } from './triggerEvents.ts';
 
+/** The result for a record that an accepted message names, and says nothing of. */
+const untouched: OperationResult = { outcome: 'left_out' };
+
 /** Returns the result of an acknowledged message. */
 export function messageOutcome({
   code,
@@ -44,7 +47,10 @@ export function messageOutcome({
   );
   return {
     state: isTaken ? 'accepted' : 'rejected',
-    about: eachOnce([...(isTaken ? [] : subjects.map((one) => resultOutcome(one, undefined))), ...about]),
+    about: eachOnce([
+      ...subjects.map((one) => resultOutcome(one, isTaken ? untouched : undefined)),
+      ...about,
+    ]),
     problems: issues.slice(0, MAX_PROBLEMS).map(({ severity, code: problem, location = '', text }) => ({
       severity,
       code: problem,
@@ -97,7 +103,10 @@ interface ReadMessage {
 export function readMessage(message: Hl7Message, source: Hl7Source): ReadMessage {
   const said = mapMessage(message, source);
   const operations = 'refused' in said ? [] : said.operations;
-  const subjects = subjectsOf(message, source);
+  const survivors = operations.flatMap((one) =>
+    one.type === 'merge' ? [{ kind: one.kind, id: one.into }] : [],
+  );
+  const subjects = [...subjectsOf(message, source), ...survivors];
   return { said, subjects, operations, about: eachOnce([...subjects, ...operations.map(recordOf)]) };
 }
 

@@ -24,7 +24,7 @@ import {
   visitLocationOf,
   visitState,
 } from './records.ts';
-import { voidFields } from './voiding.ts';
+import { voidFields, voidSaid } from './voiding.ts';
 
 const valid: VisitFields = { voided_at: null, void_reason: null };
 /** It continues, or begins: even one that was cancelled before. */
@@ -99,16 +99,7 @@ function deletePerson(context: MappingContext): Operation[] {
   const patientId = patientIdOf(context);
   if (patientId === undefined) return [];
   const { at } = sourcedPatientId(context, patientId).origin;
-  const said = Object.entries(voidFields(context, 'Deleted')).map(
-    ([name, one]) => [name, one, one?.value] as const,
-  );
-  return [
-    {
-      ...{ type: 'voidAll', patientId, at: at ?? 'PID^1^3' },
-      fields: Object.fromEntries(said.map(([name, , value]) => [name, value])),
-      origins: Object.fromEntries(said.map(([name, one]) => [name, one?.origin ?? {}])),
-    },
-  ];
+  return [{ type: 'voidAll', patientId, at: at ?? 'PID^1^3', ...voidSaid(context, 'Deleted') }];
 }
 
 /** Financial management (HL7 v2.5.1, chapter 6): from charges, who was insured and who performed what was charged. */

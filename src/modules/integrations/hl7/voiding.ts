@@ -1,3 +1,4 @@
+import type { Origins } from '../operations.ts';
 import { type MappingContext, Sourced, unlessCleared } from './context.ts';
 import type { VisitFields } from './records.ts';
 
@@ -17,4 +18,16 @@ export function voidFields(
   if (!since) context.refuse('101', message.header.at(7), 'Send the time when the message was created.');
   const usual = new Sourced(`${what} (${message.event})`, { at: message.eventPlace });
   return { voided_at: since ?? null, void_reason: unlessCleared(reason) ?? usual };
+}
+
+/** Returns the same as values with their origins, for an operation that is not of one record. */
+export function voidSaid(
+  context: MappingContext,
+  what: string,
+): { fields: Record<string, unknown>; origins: Origins } {
+  const said = Object.entries(voidFields(context, what));
+  return {
+    fields: Object.fromEntries(said.map(([name, one]) => [name, one?.value ?? null])),
+    origins: Object.fromEntries(said.map(([name, one]) => [name, one?.origin ?? {}])),
+  };
 }

@@ -185,7 +185,7 @@ function lineageOf(
   ruleBy: (kind: string, field: string) => string | null,
 ): RecordLineage {
   const { kind, id } =
-    operation.type === 'document'
+    operation.type === 'document' || operation.type === 'removal'
       ? { kind: 'document', id: `${operation.encounterId}/${operation.documentId}` }
       : recordOf(operation);
   return {

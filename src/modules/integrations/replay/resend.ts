@@ -121,7 +121,7 @@ function guardNewer(ports: GuardPorts, message: Message): Guard {
 }
 
 function streamOf(workspace: string, operation: Operation): string {
-  if (operation.type === 'document')
+  if (operation.type === 'document' || operation.type === 'removal')
     return documentStream(workspace, operation.encounterId, operation.documentId);
   const { kind, id } = recordOf(operation);
   return recordStream(workspace, kind, id);
