@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import { v7 as uuidv7 } from 'uuid';
+import { v4 as uuidv4, v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { NewEvent } from '../../src/domain/events/event.ts';
 import { openEventLog } from '../../src/server/openStorage.ts';
@@ -239,6 +239,34 @@ suite(`a server that fails (${logScheme})`, () => {
       expect(stored.map(({ id }) => id).sort()).toEqual([...events, ...fresh].map(({ id }) => id).sort());
     });
     expect(await log.readStream(created, { limit: 10 })).toHaveLength(1);
+  }, 60_000);
+
+  test('an append with an expectation reads nothing, however old its event is, unless it is refused', async () => {
+    const old = () => ({ ...workspace.event(), id: uuidv4() });
+    const [first, next] = [old(), old()];
+    const stream = workspace.stream();
+    const { reads } = await server.calls();
+    const place = await log.append(stream, first, 'none');
+    await log.append(stream, next, 0);
+    expect((await server.calls()).reads).toBe(reads);
+
+    await expect(log.append(stream, workspace.event(), 'none')).rejects.toMatchObject({
+      code: 'version_conflict',
+      version: 2,
+    });
+    expect((await server.calls()).reads).toBe(reads);
+    // Whether the server still knows it or not.
+    for (const restarts of [false, true]) {
+      if (restarts) await server.kill();
+      if (restarts) await server.start();
+      expect(await eventually(() => log.append(stream, first, 'none'))).toEqual(place);
+      await eventually(() =>
+        expect(log.append(stream, old(), 'none')).rejects.toMatchObject({ code: 'version_conflict' }),
+      );
+    }
+    await eventually(async () =>
+      expect((await log.readStream(stream, { limit: 10 })).map(({ id }) => id)).toEqual([first.id, next.id]),
+    );
   }, 60_000);
 
   /** Two processes that send the same events at once; resolves when all were acknowledged to both. */

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { createInterface, type Interface } from 'node:readline';
 import { afterAll, describe } from 'vitest';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
@@ -158,6 +158,7 @@ export class TestServer {
   readonly #folder = mkdtempSync(join(tmpdir(), 'chartledger-stand-in-'));
   #port = 0;
   #process: ChildProcess | undefined;
+  #output: Interface | undefined;
 
   /** `command` is the beginning of a command line that goes on with HOST PORT FILE; `end` is the signal that ends it. */
   constructor(
@@ -181,8 +182,20 @@ export class TestServer {
     const place = ['127.0.0.1', String(this.#port), join(this.#folder, 'log')];
     const clock = `const { now } = Date; Date.now = () => now() - ${behindMs};`;
     const options = behindMs === 0 ? [] : ['--import', `data:text/javascript,${encodeURIComponent(clock)}`];
-    this.#process = spawn(program, [...options, ...rest, ...place], { stdio: 'ignore', env: testServerEnv });
+    const started = spawn(program, [...options, ...rest, ...place], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: testServerEnv,
+    });
+    this.#process = started;
+    this.#output = createInterface({ input: started.stdout });
     await eventually(() => listening(this.#port));
+  }
+
+  /** How many calls EventStoreDB's stand-in got since its start. */
+  async calls(): Promise<{ reads: number; subscriptions: number; appends: number }> {
+    const line = once(this.#output as Interface, 'line');
+    this.#process?.kill('SIGUSR2');
+    return JSON.parse((await line)[0]);
   }
 
   async kill(): Promise<void> {

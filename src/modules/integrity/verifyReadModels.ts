@@ -13,7 +13,7 @@ import type { EventLog } from '../../storage/eventLog.ts';
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
 import { type LogMismatch, logMismatch } from '../projections/checkpoints.ts';
 import { foldBatch, ownPart, Tombstones } from '../projections/projector.ts';
-import { type Evaluation, evaluate } from '../readiness/evaluate.ts';
+import { anyOf, type Evaluation, evaluate } from '../readiness/evaluate.ts';
 import { readRuleSettings } from '../readiness/rules/rule.ts';
 import { fanOutsModel, fanOutsPartition } from '../readiness/worklistFanOut.ts';
 import {
@@ -434,7 +434,7 @@ class Worklist {
       return stored === undefined && evaluation === undefined;
     const entry = worklistEntry(evaluation, Math.min(Date.now(), (stored.flips_at ?? Infinity) - 1));
     return isDeepStrictEqual(
-      [row.partition, row.body, row.lists],
+      [row.partition, stored, row.lists],
       [worklistPartition(this.#workspace), JSON.parse(JSON.stringify(entry)), listsOf(entry)],
     );
   }
@@ -447,7 +447,7 @@ class Worklist {
   async #evaluate(streams: readonly string[]): Promise<Map<string, Evaluation>> {
     const settings = await readRuleSettings(this.#ports.eventLog, this.#workspace);
     const ids = streams.map(recordIdOf);
-    const evaluated = await evaluate(this.#ports, this.#workspace, ids, settings, () => true);
+    const evaluated = await evaluate(this.#ports, this.#workspace, ids, settings, anyOf);
     const streamOf = (id: string) => recordStream(this.#workspace, encounter.kind, id);
     return new Map([...evaluated].map(([id, evaluation]) => [streamOf(id), evaluation]));
   }

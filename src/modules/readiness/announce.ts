@@ -9,7 +9,8 @@ import { upcast } from '../../domain/events/upcasting.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import type { Append, EventLog } from '../../storage/eventLog.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
-import { announcement, triggerByLog } from './counts.ts';
+import { announcement, type Trigger, triggerByLog } from './counts.ts';
+import type { CachedSteps, Step } from './replay.ts';
 import { type EntryChange, type FanOut, readCounts } from './worklistFanOut.ts';
 import { codesOf, finds, type WorklistEntry } from './worklistModel.ts';
 
@@ -29,39 +30,58 @@ const EVENTS_READ = 20;
 /** What the stream of an encounter says last. */
 interface Announced {
   /** Revision of its last event. */
-  revision: number | undefined;
+  revision?: number | undefined;
   /** Position of the tombstone that comes last; 0 where none does. */
   erasedAt: Position;
-  last?: EncounterReadinessChanged;
+  last?: Pick<EncounterReadinessChanged, 'to' | 'rules'> & Partial<EncounterReadinessChanged>;
+}
+
+/** A change, and what the encounter's stream is taken to say; undefined where it has to be read. */
+interface OpenChange {
+  change: EntryChange;
+  foreseen: Announced | undefined;
+}
+
+/** What is to be appended for a change, or the revision up to which its stream says so already. */
+interface Decision {
+  append?: Append;
+  revision?: number | undefined;
 }
 
 /**
- * Appends an event for each encounter whose readiness has changed. An announcement is never repeated, neither after a
+ * Appends an event for each encounter whose readiness has changed; resolves, by the encounters' ids, with the revisions of the last
+ * events in the streams that now say what the changes led to. A stream is read only where its row does not tell how far it goes, or
+ * tells it wrongly: each append expects the revision that it is based on. An announcement is never repeated, neither after a
  * crash nor when the worklist is rebuilt: the encounter's stream shows it. Rejects with `unavailable`.
  */
 export async function announceChanges(
   ports: QueryPorts,
   changes: readonly EntryChange[],
   announcing: Announcing,
-): Promise<void> {
-  let open = changes.filter(isNews);
+): Promise<Map<string, number>> {
+  const said = new Map<string, number>();
+  const causes = new Causes(ports, announcing.workspace);
+  let open: OpenChange[] = changes
+    .filter(isNews)
+    .map((change) => ({ change, foreseen: foresee(change, announcing) }));
   while (open.length > 0) {
     const wave = open.slice(0, AT_ONCE);
-    const appends = await Promise.all(wave.map((change) => appendOf(ports, change, announcing)));
-    const made = appends.flatMap((append, index) =>
-      append ? [{ append, change: wave[index] as EntryChange }] : [],
-    );
-    const answers = await ports.eventLog.appendEach(made.map(({ append }) => append));
-    const failed = answers.find(
-      (answer) => answer instanceof ServiceError && answer.code !== 'version_conflict',
-    );
-    if (failed) throw failed;
-    // Something else was appended to the stream meanwhile: it is looked at again.
-    const again = made
-      .filter((_, index) => answers[index] instanceof ServiceError)
-      .map(({ change }) => change);
+    const decisions = await Promise.all(wave.map((one) => decide(ports.eventLog, one, announcing, causes)));
+    const appends = decisions.flatMap(({ append }) => append ?? []);
+    const answers = (appends.length === 0 ? [] : await ports.eventLog.appendEach(appends)).values();
+    const again: OpenChange[] = [];
+    for (const [index, { append, revision: known }] of decisions.entries()) {
+      const { change } = wave[index] as OpenChange;
+      const answer = append && answers.next().value;
+      if (!(answer instanceof ServiceError)) {
+        const revision = answer?.revision ?? known;
+        if (revision !== undefined) said.set((change.after as WorklistEntry).encounter_id, revision);
+      } else if (answer.code === 'version_conflict') again.push({ change, foreseen: undefined });
+      else throw answer;
+    }
     open = [...again, ...open.slice(AT_ONCE)];
   }
+  return said;
 }
 
 function isNews({ before, after }: EntryChange): boolean {
@@ -73,25 +93,38 @@ function isNews({ before, after }: EntryChange): boolean {
   );
 }
 
-/** Resolves with what is to be appended for a change; undefined where it was announced, or is not news. */
-async function appendOf(
-  ports: QueryPorts,
-  { before, after, trigger: likely, isUnsure }: EntryChange,
+/** Returns what the stream probably says, by the encounter's row; undefined where the row does not tell. */
+function foresee(
+  { before, announcedAt, trigger }: EntryChange,
+  { quietUntil }: Announcing,
+): Announced | undefined {
+  if (before !== undefined && announcedAt !== undefined)
+    return { revision: announcedAt, erasedAt: 0, last: { to: before.state, rules: codesOf(before) } };
+  // A new encounter, or one that was never completed: nothing has been said of it.
+  const isUnsaid = before === undefined ? trigger.position > quietUntil : before.state === 'not_completed';
+  return isUnsaid ? { erasedAt: 0 } : undefined;
+}
+
+/** Resolves with what is to be appended for a change; without an append where it was announced, or is not news. */
+async function decide(
+  eventLog: EventLog,
+  { change, foreseen }: OpenChange,
   { workspace, rulesVersion, quietUntil }: Announcing,
-): Promise<Append | undefined> {
+  causes: Causes,
+): Promise<Decision> {
+  const { before, after, trigger: likely } = change;
   const { encounter_id, state: to } = after as WorklistEntry;
   const stream = encounterReadinessStream(workspace, encounter_id);
-  const { revision, erasedAt, last } = await announced(ports.eventLog, stream);
-  const isSaid = last?.to === to && finds(after as WorklistEntry, last.rules);
+  const { revision, erasedAt, last } = foreseen ?? (await announced(eventLog, stream));
+  if (erasedAt > likely.position) return {};
+  if (last?.to === to && finds(after as WorklistEntry, last.rules)) return { revision };
   // Without an earlier entry the worklist is being rebuilt: then only what differs from what was said by the same
   // rules is news.
-  const isOld =
-    before === undefined && (last ? last.rules_version !== rulesVersion : likely.position <= quietUntil);
-  if (erasedAt > likely.position || isSaid || isOld) return undefined;
-  const trigger = (isUnsure && (await triggerByLog(ports, workspace, after as WorklistEntry))) || likely;
+  if (before === undefined && (last ? last.rules_version !== rulesVersion : likely.position <= quietUntil))
+    return {};
+  const { cause, requestId } = await causes.of(change);
   const from = before?.state ?? last?.to;
   const rules = codesOf(after as WorklistEntry).sort();
-  const { cause, requestId } = trigger;
   const data: EncounterReadinessChanged = {
     encounter_id,
     ...(from !== undefined && { from }),
@@ -102,7 +135,7 @@ async function appendOf(
   };
   const parts = [stream, revision, cause?.event_id, rulesVersion, to, rules];
   const event = announcement(workspace, parts, requestId, TYPE, { ...data });
-  return { stream, event, expected: revision ?? 'none' };
+  return { append: { stream, event, expected: revision ?? 'none' } };
 }
 
 async function announced(eventLog: EventLog, stream: string): Promise<Announced> {
@@ -114,6 +147,28 @@ async function announced(eventLog: EventLog, stream: string): Promise<Announced>
     erasedAt: newest !== undefined && tombstoneTypes.includes(newest.type) ? newest.position : 0,
     ...(last && { last: dataAs<EncounterReadinessChanged>(upcast(last).data) }),
   };
+}
+
+/** What led to changes of one workspace. */
+class Causes {
+  readonly #ports: QueryPorts;
+  readonly #workspace: string;
+  /** What was read for one change, and is the same for others. */
+  readonly #read: CachedSteps = new Map<string, Promise<Step[]>>();
+
+  constructor(ports: QueryPorts, workspace: string) {
+    this.#ports = ports;
+    this.#workspace = workspace;
+  }
+
+  /** Looks in the log where the change does not tell. Rejects with `unavailable`. */
+  async of({ after, trigger, isUnsure, triggerInBatch }: EntryChange): Promise<Trigger> {
+    if (!isUnsure) return trigger;
+    const known = await triggerInBatch?.();
+    if (known) return known;
+    const found = await triggerByLog(this.#ports, this.#workspace, after as WorklistEntry, this.#read);
+    return found ?? trigger;
+  }
 }
 
 /**

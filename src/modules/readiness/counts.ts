@@ -25,11 +25,11 @@ import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
-import { BillingHistory, ReadinessReplay, type Step } from './replay.ts';
+import { BillingHistory, type CachedSteps, ReadinessReplay, type Step } from './replay.ts';
 import {
   codesOf,
   filtersOf,
-  finds,
+  isAnnouncedAlike,
   type WorklistEntry,
   type WorklistFilter,
   worklistEntry,
@@ -77,19 +77,31 @@ const settingKinds = ['workspace', 'code_set'];
 
 /**
  * Resolves with the write after which an encounter was as an entry says, from the log alone; undefined where no write
- * did this, or it cannot be read. Rejects with `unavailable`.
+ * did this, or it cannot be read. `remembered`: as for `BillingHistory`. Rejects with `unavailable`.
  */
 export async function triggerByLog(
   ports: QueryPorts,
   workspace: string,
   entry: WorklistEntry,
+  remembered: CachedSteps,
 ): Promise<Trigger | undefined> {
   const id = entry.encounter_id;
-  const history = new BillingHistory(ports, workspace, Number.POSITIVE_INFINITY);
+  const history = new BillingHistory(ports, workspace, Number.POSITIVE_INFINITY, remembered);
   // The entry reflects what the read models have.
-  const steps = await history.steps(id, { isPresent: false }).catch(asUnreadable);
-  if (steps instanceof UnreadableError) return undefined;
-  const replay = new ReadinessReplay(id);
+  const options = { isPresent: false, mayBeBilled: entry.billed !== undefined };
+  const steps = await history.steps(id, options).catch(asUnreadable);
+  return steps instanceof UnreadableError ? undefined : triggerAmong(steps, new ReadinessReplay(id), entry);
+}
+
+/**
+ * Returns the step, of those to be taken from where a replay is, after which the encounter was as an entry says; undefined where
+ * that is none.
+ */
+export function triggerAmong(
+  steps: readonly Step[],
+  replay: ReadinessReplay,
+  entry: WorklistEntry,
+): Trigger | undefined {
   const now = Date.now();
   let found: Step | undefined;
   let wasSo = false;
@@ -97,7 +109,7 @@ export async function triggerByLog(
     replay.apply(step);
     const { facts, findings } = replay;
     const then = facts && worklistEntry({ facts, findings }, now);
-    const isSo = then?.state === entry.state && finds(then, codesOf(entry));
+    const isSo = then !== undefined && isAnnouncedAlike(then, entry);
     if (isSo && !wasSo) found = step;
     wasSo = isSo;
   }

@@ -57,12 +57,26 @@ type Records = Map<string, BilledRecord | undefined>;
 /** Where in the log the latest versions are. */
 type Positions = Map<BilledRecord, Position>;
 
+/** Resolves with those of some encounters, by their ids, that may have been billed. Rejects with `unavailable`. */
+export type MayBeBilled = (encounterIds: readonly string[]) => Promise<ReadonlySet<string>>;
+
+/** Any of them: the log says which. */
+export const anyOf: MayBeBilled = async (ids) => new Set(ids);
+
 /** What the rules find in an encounter, and on what basis. */
 export interface Evaluation {
   facts: BillingFacts;
   /** Including those that will begin or end by themselves some day. */
   findings: Finding[];
   /** Of the last write of the claim's records, of those at fault, or of what was billed. */
+  position: Position;
+  /** What the facts were chosen from: the claim's records, and all that ever belonged to the encounter's visit. */
+  chosenFrom: readonly PlacedRecord[];
+}
+
+/** A record, undefined where it was erased or cannot be read, and where in the log its latest version is. */
+export interface PlacedRecord {
+  record: BilledRecord | undefined;
   position: Position;
 }
 
@@ -77,7 +91,7 @@ export async function evaluate(
   workspace: string,
   encounterIds: readonly string[],
   settings: RuleSettings,
-  mayBeBilled: (encounterId: string) => boolean,
+  mayBeBilled: MayBeBilled,
 ): Promise<Map<string, Evaluation>> {
   const records: Records = new Map();
   const positions: Positions = new Map();
@@ -86,18 +100,20 @@ export async function evaluate(
   for (let found = encounters; found.length > 0; ) found = await load(found.flatMap(namedBy));
   const { requiredDocuments, filingLimits } = settings;
   const all = encounterIds.flatMap((id) => factsOf(records, id) ?? []);
+  const own = await mayBeBilled(encounterIds);
   const asked = all.filter(
-    (facts) => mayBeBilled(facts.encounter.id) || filingEnd(facts, filingLimits) !== undefined,
+    (facts) => own.has(facts.encounter.id) || filingEnd(facts, filingLimits) !== undefined,
   );
   const isOff = (rule: Rule) => choiceOf(settings, rule) === 'off';
   const compared = isOff(suspectedDuplicate) && isOff(duplicateOfBilled) ? [] : encounters;
-  const [documents, billed, sameVisits] = await Promise.all([
+  const [documents, billed, visits] = await Promise.all([
     documentCategories(readModels, workspace, encounters, requiredDocuments),
     readBilling(eventLog, workspace, asked),
-    loadSameVisits(readModels, workspace, positions, compared),
+    loadVisits(readModels, workspace, positions, compared),
   ]);
-  const others = isOff(duplicateOfBilled) ? [] : [...sameVisits.values()].flat().map(({ id }) => id);
-  const sameVisitBilled = await readClaims(eventLog, workspace, [...new Set(others)]);
+  const members = [...visits.values()].flatMap((visit) => visit.members);
+  const others = new Set(isOff(duplicateOfBilled) ? [] : members.flatMap(({ record }) => record?.id ?? []));
+  const sameVisitBilled = await readClaims(eventLog, workspace, [...(await mayBeBilled([...others]))]);
   return new Map(
     all.flatMap((named) => {
       const { id } = named.encounter;
@@ -106,30 +122,43 @@ export async function evaluate(
       const { position = 0, ...billedFacts } = billing ?? {};
       const facts = {
         ...{ ...named, ...billedFacts },
-        ...{ documents: documents.get(id), sameVisit: sameVisits.get(id), sameVisitBilled },
+        ...{ documents: documents.get(id), sameVisit: visits.get(id)?.sameVisit, sameVisitBilled },
       };
       const findings = findingsOf(facts, settings);
-      const parts = [...Object.values(partsOf(facts)), ...(facts.merged ?? [])];
+      const parts = [...Object.values(partsOf(facts)), ...(facts.merged ?? [])].filter(isPresent);
       const used = [...parts, ...findings.map(({ record }) => record)];
-      const written = used.map((record) => (record && positions.get(record)) ?? 0);
-      return [[id, { facts, findings, position: Math.max(...written, position) }]];
+      const written = used.map((record) => positions.get(record) ?? 0);
+      const placed = parts.map((record) => ({ record, position: positions.get(record) ?? 0 }));
+      const chosenFrom = [...placed, ...(visits.get(id)?.members ?? [])];
+      return [[id, { facts, findings, position: Math.max(...written, position), chosenFrom }]];
     }),
   );
 }
 
-/** Resolves with the other encounters of some encounters' visits, by the ids of the latter. */
-async function loadSameVisits(
+function isPresent<Item>(item: Item | undefined): item is Item {
+  return item !== undefined;
+}
+
+/** The encounters that ever belonged to the visit of one, and the others of them that do now. */
+interface Visit {
+  members: PlacedRecord[];
+  sameVisit: BilledRecord[];
+}
+
+/** Resolves with the visits of some encounters, by their ids. */
+async function loadVisits(
   readModels: ReadModels,
   workspace: string,
   positions: Positions,
   encounters: readonly BilledRecord[],
-): Promise<Map<string, BilledRecord[]>> {
+): Promise<Map<string, Visit>> {
   const rows = await visitRows(readModels, workspace, encounters);
   return new Map(
     encounters.map((encounter) => {
-      const others = rows.get(visitList(encounter.fields) ?? '') ?? [];
-      const records = others.map((row) => recordOf(row, positions));
-      return [encounter.id, sameVisitOf(encounter, records)];
+      const found = rows.get(visitList(encounter.fields) ?? '') ?? [];
+      const members = found.map((row) => ({ record: recordOf(row, positions), position: row.position }));
+      const records = members.map(({ record }) => record);
+      return [encounter.id, { members, sameVisit: sameVisitOf(encounter, records) }];
     }),
   );
 }
@@ -175,7 +204,7 @@ export async function readinessOf(
   await caughtUp(ports, recordsModel, 'readiness');
   const settings = await readRuleSettings(ports.eventLog, workspace);
   if (settings.requiredDocuments.size > 0) await caughtUp(ports, documentsModel, 'readiness');
-  const evaluated = await evaluate(ports, workspace, encounterIds, settings, () => true);
+  const evaluated = await evaluate(ports, workspace, encounterIds, settings, anyOf);
   const now = Date.now();
   return new Map(
     [...evaluated].map(([id, { facts, findings }]) => [

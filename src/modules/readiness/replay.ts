@@ -87,9 +87,10 @@ export class BillingHistory {
 
   /**
    * Resolves with every version, in the order of the log; empty where there was no such encounter. `isPresent`:
-   * include other encounters that were written just now. Rejects with `unavailable`, `unreadable`.
+   * include other encounters that were written just now. `mayBeBilled`: false where it is known not to have been billed. Rejects with
+   * `unavailable`, `unreadable`.
    */
-  async steps(encounterId: string, { isPresent = true } = {}): Promise<Step[]> {
+  async steps(encounterId: string, { isPresent = true, mayBeBilled = true } = {}): Promise<Step[]> {
     const encounters = await this.#read('encounter', encounterId);
     if (encounters.length === 0) return [];
     const [settings] = await Promise.all([this.#readSettings(), this.#readTaxonomySets()]);
@@ -101,7 +102,7 @@ export class BillingHistory {
       if (isPresent) await caughtUp(this.#ports, recordsModel, 'readiness');
       await this.#readOthers(encounterId, encounters);
     }
-    await this.#readBilling(encounterId);
+    if (mayBeBilled) await this.#readBilling(encounterId);
     for (let found = encounters; found.length > 0; ) found = await this.#readAll(found);
     return [...this.#versions.values()].flat().sort((a, b) => a.event.position - b.event.position);
   }
@@ -230,19 +231,22 @@ export interface CausedFinding extends Finding {
  */
 export class ReadinessReplay {
   readonly #encounterId: string;
-  readonly #records = new Map<string, BilledRecord | undefined>();
+  readonly #records: Map<string, BilledRecord | undefined>;
   /** The steps of records, each by its version. */
   readonly #versions = new Map<string, Step>();
   /** Categories of documents by their ids; undefined once removed. */
   readonly #documents = new Map<string, DocumentCategory | undefined>();
-  #settings = noSettings;
+  #settings: RuleSettings;
   #facts: BillingFacts | undefined;
   /** What was billed of the encounter, and of others of its visits, by their ids. */
   readonly #billings = new Map<string, Billing>();
   #known = new Map<string, CausedFinding>();
 
-  constructor(encounterId: string) {
+  /** From the beginning of the log; or, for an encounter that was not billed, from where there were these records and settings. */
+  constructor(encounterId: string, records: readonly BilledRecord[] = [], settings = noSettings) {
     this.#encounterId = encounterId;
+    this.#records = new Map(records.map((record) => [recordKey(record.kind, record.id), record]));
+    this.#settings = settings;
   }
 
   /** Undefined where the encounter does not exist, or was erased. */

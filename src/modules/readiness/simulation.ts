@@ -10,6 +10,7 @@ import { rules } from './rules/index.ts';
 import { type RuleSettings, readRuleSettings, ruleChoices } from './rules/rule.ts';
 import { readCounts } from './worklistFanOut.ts';
 import {
+  billedAmong,
   codesOf,
   entryOf,
   isWithin,
@@ -125,10 +126,9 @@ export async function* simulate(
     });
     const entries = rows.flatMap((row) => entryOf(row) ?? []).filter((entry) => isWithin(entry, question));
     const ids = entries.map(({ encounter_id }) => encounter_id);
-    const billed = new Set(entries.flatMap(({ billed, encounter_id }) => (billed ? [encounter_id] : [])));
     const [now, then] = await Promise.all(
       [present, candidate].map((settings) =>
-        evaluate(ports, workspace, ids, settings, (id) => billed.has(id)),
+        evaluate(ports, workspace, ids, settings, (some) => billedAmong(ports.readModels, workspace, some)),
       ),
     );
     const at = Date.now();

@@ -17,11 +17,15 @@ import {
   totalOf,
   triggerOf,
 } from './counts.ts';
-import { type Evaluation, evaluate } from './evaluate.ts';
+import { type Evaluation, evaluate, type MayBeBilled } from './evaluate.ts';
+import type { FollowedEvents } from './followedEvents.ts';
 import { CODE_SET_LOADED, dayOf, type RuleSettings, ruleSettingTypes } from './rules/rule.ts';
 import {
+  announcedAt,
+  billedAmong,
   entryOf,
   filtersOf,
+  isAnnouncedAlike,
   listOf,
   listsOf,
   listsResting,
@@ -189,28 +193,57 @@ export interface EntryChange {
    * already include.
    */
   isUnsure: boolean;
+  /** Resolves with what led to it, where the events of the batch tell. Rejects with `unavailable`. */
+  triggerInBatch?: () => Promise<Trigger | undefined>;
+  /** Up to which revision the encounter's readiness stream says what `before` does; undefined where that is not known. */
+  announcedAt: number | undefined;
+}
+
+/** An encounter that is left alone until an event at this position is followed. */
+export interface Waiting extends Due {
+  position: Position;
+}
+
+/** What encounters are evaluated by. */
+interface EvaluationBasis {
+  settings: RuleSettings | undefined;
+  position: Position;
+  batch: FollowedEvents | undefined;
+  waitAfter: Position | undefined;
 }
 
 /**
  * Evaluates encounters by what `evaluate` looks at, which has everything up to `position`: resolves with what is to
  * be written for them, and for the counts; only for those that changed. `visits`: where there are any, the ids of the
  * other encounters of the visits, by those of the encounters. Without `settings`, which cannot be read, nothing is
- * reported about any of them. Rejects with `unavailable`.
+ * reported about any of them. `batch`: the events that led to the evaluation. `waitAfter`: encounters for which the
+ * read models have events after this position are left alone, and returned as `waiting`. Rejects with `unavailable`.
  */
 export async function evaluateRows(
   ports: QueryPorts,
   workspace: string,
   encounters: Encounters,
-  settings: RuleSettings | undefined,
-  position: number,
-): Promise<{ rows: Row[]; changes: EntryChange[]; visits: Map<string, string[]> }> {
+  { settings, position, batch, waitAfter = Number.POSITIVE_INFINITY }: EvaluationBasis,
+): Promise<{
+  rows: Row[];
+  changes: EntryChange[];
+  visits: Map<string, string[]>;
+  waiting: Map<string, Waiting>;
+}> {
   const { readModels } = ports;
   const ids = [...encounters.keys()];
   const streamOf = (id: string) => recordStream(workspace, 'encounter', id);
   const stored = await readModels.load(worklistModel, ids.map(streamOf));
   const rowsBefore = new Map(stored.map((row) => [row.id, row]));
-  const wasBilled = (id: string) => entryOf(rowsBefore.get(streamOf(id)))?.billed !== undefined;
-  const mayBeBilled = (id: string) => encounters.get(id)?.isBilled === true || wasBilled(id);
+  const mayBeBilled: MayBeBilled = async (some) => {
+    const others = some.filter((id) => !encounters.has(id));
+    const billed = await billedAmong(readModels, workspace, others);
+    const isBilled = (id: string) =>
+      billed.has(id) ||
+      encounters.get(id)?.isBilled === true ||
+      entryOf(rowsBefore.get(streamOf(id)))?.billed !== undefined;
+    return new Set(some.filter(isBilled));
+  };
   const evaluated = settings
     ? await evaluate(ports, workspace, ids, settings, mayBeBilled)
     : new Map<string, Evaluation>();
@@ -218,10 +251,17 @@ export async function evaluateRows(
   const tallies = new TallyChanges(workspace);
   const rows: Row[] = [];
   const changes: EntryChange[] = [];
-  for (const [id, { order, trigger, isOneOfSeveral = false }] of encounters) {
+  const waiting = new Map<string, Waiting>();
+  for (const [id, due] of encounters) {
+    const { order, trigger, isOneOfSeveral = false } = due;
     const rowBefore = rowsBefore.get(streamOf(id));
     const before = entryOf(rowBefore);
     const evaluation = evaluated.get(id);
+    if (evaluation && evaluation.position > waitAfter) {
+      waiting.set(id, { ...due, position: evaluation.position });
+      evaluated.delete(id);
+      continue;
+    }
     const after = evaluation && worklistEntry(evaluation, now);
     const place = rowBefore?.order ?? order;
     if (place === undefined) continue;
@@ -229,7 +269,15 @@ export async function evaluateRows(
     tallies.count(before, -1);
     tallies.count(after, 1);
     const isAhead = evaluation !== undefined && evaluation.position > trigger.position;
-    changes.push({ before, after, trigger, isUnsure: isOneOfSeveral || isAhead });
+    changes.push({
+      ...{ before, after, trigger, isUnsure: isOneOfSeveral || isAhead },
+      ...(batch &&
+        settings &&
+        evaluation &&
+        after && { triggerInBatch: () => batch.trigger(workspace, evaluation, settings, after) }),
+      announcedAt: announcedAt(rowBefore),
+    });
+    const isSaid = before !== undefined && after !== undefined && isAnnouncedAlike(before, after);
     rows.push({
       id: streamOf(id),
       partition: after ? worklistPartition(workspace) : `${workspace} left out`,
@@ -237,7 +285,7 @@ export async function evaluateRows(
       // It rises with each write, also where something that the encounter depends on changed and nothing came after
       // it.
       position: Math.max(position, (rowBefore?.position ?? 0) + 1),
-      body: after ?? {},
+      body: isSaid ? { ...after, announced_at: announcedAt(rowBefore) } : (after ?? {}),
       ...(after && { lists: listsOf(after) }),
     });
   }
@@ -247,7 +295,7 @@ export async function evaluateRows(
     const others = (facts.sameVisit ?? []).map((other) => other.id);
     if (others.length > 0) visits.set(id, others);
   }
-  return { rows: [...rows, ...tallies.rows(counted, position)], changes, visits };
+  return { rows: [...rows, ...tallies.rows(counted, position)], changes, visits, waiting };
 }
 
 /** Many encounters that are to be evaluated again because something on which they depend has changed. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { readinessModel } from '../../../projections/projection.ts';
 import type { Position } from '../../domain/events/event.ts';
 import { type ReadinessState, readinessStates } from '../../domain/events/readinessEvents.ts';
+import { recordStream } from '../../domain/events/streams.ts';
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
 import type { Evaluation } from './evaluate.ts';
 import { appliesAt, type Finding, readinessState, rulesDigest } from './rules/index.ts';
@@ -115,11 +116,41 @@ export interface WorklistEntry {
 /** The body for an encounter about which nothing is reported: it was erased, or cannot be read. */
 type Nothing = Record<never, never>;
 
-export const worklistModel = readinessModel as ModelName<WorklistEntry | Nothing>;
+/** The body for any other encounter. */
+interface EntryBody extends WorklistEntry {
+  /**
+   * Revision of the last event in the encounter's readiness stream, if its last announcement is of this state and these findings; left
+   * out where that is not known.
+   */
+  announced_at?: number;
+}
+
+export const worklistModel = readinessModel as ModelName<EntryBody | Nothing>;
+
+type WorklistRow = Row<EntryBody | Nothing>;
 
 /** Returns what a row says about its encounter; undefined where that is nothing. */
-export function entryOf(row: Row<WorklistEntry | Nothing> | undefined): WorklistEntry | undefined {
-  return row !== undefined && 'state' in row.body ? row.body : undefined;
+export function entryOf(row: WorklistRow | undefined): WorklistEntry | undefined {
+  if (row === undefined || !('state' in row.body)) return undefined;
+  const { announced_at: _, ...entry } = row.body;
+  return entry;
+}
+
+/** Resolves with those of some encounters, by their ids, that were billed according to the worklist. Rejects with `unavailable`. */
+export async function billedAmong(
+  readModels: ReadModels,
+  workspace: string,
+  encounterIds: readonly string[],
+): Promise<Set<string>> {
+  if (encounterIds.length === 0) return new Set();
+  const streams = encounterIds.map((id) => recordStream(workspace, 'encounter', id));
+  const rows = await readModels.load(worklistModel, streams);
+  return new Set(rows.map(entryOf).flatMap((entry) => (entry?.billed ? entry.encounter_id : [])));
+}
+
+/** Returns `announced_at` of a row; undefined where it has none. */
+export function announcedAt(row: WorklistRow | undefined): number | undefined {
+  return row !== undefined && 'state' in row.body ? row.body.announced_at : undefined;
 }
 
 /** Returns an encounter's state at a moment, in milliseconds since 1970. */
@@ -157,6 +188,18 @@ function toWorklist({ rule, severity, record, field }: Finding): WorklistFinding
 /** Returns the codes of the rules that found something, without duplicates. */
 export function codesOf({ findings }: WorklistEntry): string[] {
   return [...new Set(findings.map(({ rule }) => rule))];
+}
+
+/** Returns a row with `announced_at`, if its encounter is among those announced, which are given by their ids. */
+export function withAnnouncement(row: Row, announced: ReadonlyMap<string, number>): Row {
+  const entry = entryOf(row);
+  const at = entry && announced.get(entry.encounter_id);
+  return at === undefined ? row : { ...row, body: { ...entry, announced_at: at } };
+}
+
+/** Whether two entries differ in nothing that is announced. */
+export function isAnnouncedAlike(one: WorklistEntry, other: WorklistEntry): boolean {
+  return one.state === other.state && finds(one, codesOf(other));
 }
 
 /** Whether the rules that find something are exactly these, in any order. */

@@ -11,7 +11,6 @@ import {
 } from '../../domain/events/streams.ts';
 import { catalog } from '../../domain/records/catalog.ts';
 import { documentEventTypes } from '../../domain/records/document.ts';
-import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import type { EventBatch, FollowOptions } from '../../storage/eventLog.ts';
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
 import {
@@ -25,9 +24,11 @@ import { allRows, growingPauses } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { announceChanges, announceRules } from './announce.ts';
 import { type Trigger, triggerOf } from './counts.ts';
-import { changesInputs } from './inputs.ts';
+import { FollowedEvents } from './followedEvents.ts';
+import { FollowedSettings } from './followedSettings.ts';
+import { RecordInputs } from './inputs.ts';
 import { rulesDigest } from './rules/index.ts';
-import { CODE_SET_LOADED, dayOf, readRuleSettings, ruleSettingTypes } from './rules/rule.ts';
+import { CODE_SET_LOADED, dayOf, ruleSettingTypes } from './rules/rule.ts';
 import { countDay } from './worklist.ts';
 import {
   afterStep,
@@ -39,6 +40,7 @@ import {
   fanOutOf,
   isOfAll,
   nextOf,
+  type Waiting,
   workspacesOf,
 } from './worklistFanOut.ts';
 import {
@@ -49,6 +51,7 @@ import {
   minuteOf,
   rulesVersion,
   WorklistRows,
+  withAnnouncement,
   worklistModel,
   worklistPartition,
 } from './worklistModel.ts';
@@ -64,15 +67,27 @@ const WORKSPACES = 'workspaces';
 const begunModel = readinessModel as ModelName<{ at: Position; rules?: string }>;
 const BEGUN = 'begun';
 
+interface EvaluationOptions {
+  beside?: readonly Row[];
+  isQuiet?: boolean;
+  batch?: FollowedEvents;
+  waitAfter?: Position | undefined;
+}
+
 /** Shared by all that keep up the worklist: they evaluate one after the other, as each changes the counts. */
 export class WorklistWork {
+  readonly settings: FollowedSettings;
+  /** The encounters that depend on events up to here have been evaluated, or are under way. */
+  evaluated: Position;
   readonly #ports: QueryPorts;
   readonly #rows: WorklistRows;
   readonly #workspaces = new Set<string>();
   readonly #quietUntil: Position;
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(ports: QueryPorts, rows: WorklistRows, quietUntil: Position) {
+  private constructor(ports: QueryPorts, rows: WorklistRows, evaluated: Position, quietUntil: Position) {
+    this.evaluated = evaluated;
+    this.settings = new FollowedSettings(ports.eventLog);
     this.#ports = ports;
     this.#rows = rows;
     this.#quietUntil = quietUntil;
@@ -81,7 +96,9 @@ export class WorklistWork {
   /** Rejects with `unavailable`. */
   static async open(ports: QueryPorts): Promise<WorklistWork> {
     const rows = await WorklistRows.open(ports.readModels);
-    const work = new WorklistWork(ports, rows, await begunAt(ports, rows));
+    // An interrupted write may have brought it further.
+    const evaluated = await ports.readModels.checkpoint(readinessModel);
+    const work = new WorklistWork(ports, rows, evaluated, await begunAt(ports, rows));
     for await (const { body } of allRows(ports.readModels, workspacesModel, WORKSPACES)) {
       work.#workspaces.add(body.workspace);
     }
@@ -95,41 +112,41 @@ export class WorklistWork {
 
   /**
    * Evaluates encounters by what is known at `position` or later, announces the changes, unless it is quiet, and
-   * writes them; with the last of them the rows `beside`. Resolves with the ids of the other encounters of their
-   * visits, where there are any, by their own ids. Rejects with `unavailable`.
+   * writes them; with the last of them the rows `beside`. `batch`: the events that led to it; `waitAfter`: encounters for which the
+   * read models have events after this position are left alone. Resolves with these, and with the ids of the other encounters of the visits of the rest, where there are any, by
+   * their own ids. Rejects with `unavailable`.
    */
   async evaluate(
     workspace: string,
     encounters: Encounters,
     position: Position,
-    { beside = [], isQuiet = false }: { beside?: readonly Row[]; isQuiet?: boolean } = {},
-  ): Promise<Map<string, string[]>> {
+    { beside = [], isQuiet = false, batch, waitAfter }: EvaluationOptions = {},
+  ): Promise<{ visits: Map<string, string[]>; waiting: Map<string, Waiting> }> {
     const chunks = chunksOf(encounters);
-    const found = new Map<string, string[]>();
+    const found = { visits: new Map<string, string[]>(), waiting: new Map<string, Waiting>() };
     for (const [index, chunk] of chunks.entries()) {
       await this.#alone(async () => {
-        // What one workspace cannot read keeps no other from its worklist.
-        const read = await readRuleSettings(this.#ports.eventLog, workspace).catch(asUnreadable);
-        const settings = read instanceof UnreadableError ? undefined : read;
-        const { rows, changes, visits } = await evaluateRows(
-          this.#ports,
-          workspace,
-          chunk,
+        const settings = await this.settings.of(workspace);
+        const { rows, changes, visits, waiting } = await evaluateRows(this.#ports, workspace, chunk, {
           settings,
           position,
-        );
+          batch,
+          waitAfter,
+        });
         if (!isQuiet && settings) {
           const announcing = {
             workspace,
             rulesVersion: rulesVersion(settings),
             quietUntil: this.#quietUntil,
           };
-          await announceChanges(this.#ports, changes, announcing);
+          const announced = await announceChanges(this.#ports, changes, announcing);
+          for (const [at, row] of rows.entries()) rows[at] = withAnnouncement(row, announced);
         }
         const known = this.#workspaces.has(workspace) ? [] : workspaceRows(workspace, chunk, position);
         await this.#rows.write([...known, ...rows, ...(index === chunks.length - 1 ? beside : [])]);
         this.#workspaces.add(workspace);
-        for (const [id, ids] of visits) found.set(id, ids);
+        for (const [id, ids] of visits) found.visits.set(id, ids);
+        for (const [id, due] of waiting) found.waiting.set(id, due);
       });
       await nextTurn();
     }
@@ -173,6 +190,8 @@ function workspaceRows(workspace: string, encounters: Encounters, position: Posi
 
 /** Up to this many encounters that depend on a record are evaluated with the batch that changed it. */
 const FEW = 200;
+/** Events up to which an evaluation may be postponed. */
+const MOST_POSTPONED = 1_000;
 /** Changes looked at in parallel. */
 const SIDE_BY_SIDE = 16;
 
@@ -189,7 +208,8 @@ type AllDue = Map<string, Map<string, Due>>;
 
 /**
  * Follows the log from `after` on, until the signal: whatever an event changes in the worklist is evaluated once the
- * read models of records and documents have it. Where more than a few depend on a record, they go to `fanOuts`
+ * read models of records and documents have it. Where they also have later events of the same records, it is postponed to the batch
+ * with those: what led to the result is then among the events at hand. Where more than a few depend on a record, they go to `fanOuts`
  * instead. Rejects with `unavailable`.
  */
 async function followRecords(
@@ -200,22 +220,45 @@ async function followRecords(
 ): Promise<void> {
   const { eventLog, readModels } = ports;
   const { signal } = options;
+  const inputs = new RecordInputs(eventLog);
+  let postponed: AllDue = new Map();
+  /** Those of the batch, and of earlier ones as far back as something was postponed. */
+  let events: RecordedEvent[] = [];
   for await (const batch of eventLog.follow({ ...options, filter: { eventTypes: worklistEventTypes } })) {
     for (const model of [recordsModel, documentsModel]) {
       if (!(await isReached(readModels, model, batch.position, signal))) return;
     }
-    const { due, fanOuts: many } = await changedBy(ports, batch);
+    work.settings.follow(batch);
+    events = postponed.size > 0 ? [...events, ...batch.events] : batch.events;
+    const { due, fanOuts: many } = await changedBy(readModels, inputs, batch, postponed);
+    postponed = new Map();
+    const options = { batch: new FollowedEvents(eventLog, events) };
+    const mayWait = events.length < MOST_POSTPONED;
+    const evaluate = async (workspace: string, encounters: Encounters) => {
+      const waitAfter = mayWait ? batch.position : undefined;
+      const evaluated = await work.evaluate(workspace, encounters, batch.position, { ...options, waitAfter });
+      const { visits, waiting } = evaluated;
+      if (waiting.size === 0) return visits;
+      const last = Math.max(...Array.from(waiting.values(), ({ position }) => position));
+      // What the log does not have, as after a restore, would be waited for in vain.
+      if (!batch.caughtUp || (await eventLog.head()) >= last) {
+        postponed.set(workspace, new Map([...(postponed.get(workspace) ?? []), ...waiting]));
+        return visits;
+      }
+      const rest = await work.evaluate(workspace, waiting, batch.position, options);
+      return new Map([...visits, ...rest.visits]);
+    };
     for (const [workspace, encounters] of due) {
-      const visits = await work.evaluate(workspace, encounters, batch.position);
-      const others = othersOf(visits, encounters);
-      if (others.size > 0) await work.evaluate(workspace, others, batch.position);
+      const others = othersOf(await evaluate(workspace, encounters), encounters);
+      if (others.size > 0) await evaluate(workspace, others);
     }
     const rows = await Promise.all(
       many.flatMap((event) =>
         workspacesOf(event, work.workspaces).map((workspace) => fanOutOf(readModels, workspace, event)),
       ),
     );
-    await work.write(fanOuts.add(rows), batch.position);
+    if (postponed.size === 0) work.evaluated = batch.position;
+    await work.write(fanOuts.add(rows), postponed.size > 0 ? 0 : batch.position);
   }
 }
 
@@ -233,14 +276,16 @@ async function isReached(
 }
 
 /**
- * Resolves with what is to be evaluated because of a batch: for a record that others depend on only if a field changed that rules
- * read.
+ * Resolves with what is to be evaluated because of a batch, or was postponed: for a record that others depend on only if a field
+ * changed that rules read.
  */
 async function changedBy(
-  ports: QueryPorts,
+  readModels: ReadModels,
+  inputs: RecordInputs,
   { events }: EventBatch,
+  postponed: AllDue,
 ): Promise<{ due: AllDue; fanOuts: RecordedEvent[] }> {
-  const due: AllDue = new Map();
+  const due: AllDue = new Map(postponed);
   const changes = new Map<string, RecordedEvent[]>();
   const settings = new Map<string, RecordedEvent>();
   for (const event of events) {
@@ -250,8 +295,9 @@ async function changedBy(
     if (kind === 'encounter' || isBilled) addTo(due, stream, event.position, event);
     if (kind === 'document') addTo(due, encounterOfDocument(stream), event.position, event);
     else if (isOfAll(event)) settings.set(stream, event);
+    else if (kind !== 'encounter' && !isBilled) inputs.follow(event);
     // Nothing depends on what is new, or was billed.
-    else if (event.revision > 0 && !isBilled) {
+    if (event.revision > 0 && kind !== 'document' && !isBilled && !isOfAll(event)) {
       const earlier = changes.get(stream);
       if (earlier) earlier.push(event);
       else changes.set(stream, [event]);
@@ -264,11 +310,13 @@ async function changedBy(
   for (const [workspace, changed] of byWorkspace) {
     for (let at = 0; at < changed.length; at += SIDE_BY_SIDE) {
       const some = changed.slice(at, at + SIDE_BY_SIDE);
-      const dependent = await dependentRows(ports.readModels, workspace, some);
+      const dependent = await dependentRows(readModels, workspace, some);
       await Promise.all(
         dependent.map(async ([ofRecord, rows]) => {
-          if (rows.length === 0 || !(await changesInputs(ports.eventLog, ofRecord))) return;
           const last = ofRecord.at(-1) as RecordedEvent;
+          // Other encounters of a visit are evaluated in any case.
+          const isEncounter = kindOfStream(last.stream) === 'encounter';
+          if (rows.length === 0 || !(isEncounter || (await inputs.changed(ofRecord)))) return;
           if (rows.length > FEW) fanOuts.push(last);
           else for (const { id, order } of rows) addTo(due, id, order, last);
         }),
@@ -419,12 +467,10 @@ export async function updateWorklist(
   if (begun && begun.body.rules !== rulesDigest) await requestRebuild(ports.readModels, readinessModel);
   await loadCheckpoint(readinessModel, ports);
   const work = await WorklistWork.open(ports);
-  // An interrupted write may have brought it further.
-  const after = await ports.readModels.checkpoint(readinessModel);
   const fanOuts = await FanOuts.open(ports.readModels, work.workspaces);
   const end = new AbortController();
   const until = AbortSignal.any([signal, end.signal]);
-  const options = { after, gather: ports.gather, signal: until };
+  const options = { after: work.evaluated, gather: ports.gather, signal: until };
   const tasks = [
     followRecords(ports, work, options, fanOuts),
     runFanOuts(ports, work, fanOuts, until),
@@ -467,6 +513,8 @@ async function runFanOuts(
     const encounters = new Map(
       next.map(({ id, order }) => [recordIdOf(id), { order, trigger, isOneOfSeveral }]),
     );
-    await work.evaluate(workspace, encounters, row.order, { beside: [after], isQuiet });
+    // Later events are followed yet, and evaluated then.
+    const options = { beside: [after], isQuiet, waitAfter: work.evaluated };
+    await work.evaluate(workspace, encounters, row.order, options);
   }
 }

@@ -4,6 +4,7 @@ import { isUnavailable } from '../../../platform/retry.ts';
 import type { Append, Appended } from '../../../storage/eventLog.ts';
 import type { RateLimiter } from '../../../storage/rateLimiters.ts';
 import { findPreviousAppend } from '../../idempotency/keys.ts';
+import { projectedStates } from '../queries/records.ts';
 import {
   type AnswerLine,
   type BatchContext,
@@ -18,7 +19,13 @@ import {
   TimeSlicer,
 } from './batchOrder.ts';
 import { problemOf } from './references.ts';
-import { conditionNotMet, isNewRecord, upsertIfChanged, writtenBlindly } from './upsert.ts';
+import {
+  conditionNotMet,
+  isNewRecord,
+  type RecordStates,
+  upsertIfChanged,
+  writtenBlindly,
+} from './upsert.ts';
 
 /** How often the append of a group is tried while a store is unreachable, and the pause between tries, in milliseconds. */
 const MOST_TRIES = 3;
@@ -76,7 +83,7 @@ class GroupWriter {
   /** Writes the lines of a group, and reports their results. */
   async write(lines: readonly ParsedOperation[]): Promise<void> {
     if (this.#away) this.#refuse(lines, this.#away);
-    else if (this.#isJudged) await eachStream(lines, (line) => this.#judge(line));
+    else if (this.#isJudged) await this.#judgeAll(lines);
     else await this.#append(lines);
   }
 
@@ -207,8 +214,23 @@ class GroupWriter {
     );
   }
 
-  /** Carries out a line against the current state of its record. */
-  async #judge(valid: ParsedOperation): Promise<void> {
+  /** Carries out lines against the current states of their records. */
+  async #judgeAll(lines: readonly ParsedOperation[]): Promise<void> {
+    const { ports, options } = this.#context;
+    const states: RecordStates = options.states ?? new Map();
+    const unread = [...new Set(lines.map(({ stream }) => stream))].filter((stream) => !states.has(stream));
+    try {
+      // One look at the end of the log instead of a read of each stream.
+      const read = unread.length > 1 ? await projectedStates(ports, unread) : [];
+      for (const [stream, state] of read) states.set(stream, state);
+    } catch (error) {
+      this.#refuse(lines, error);
+      return;
+    }
+    await eachStream(lines, (line) => this.#judge(line, states));
+  }
+
+  async #judge(valid: ParsedOperation, states: RecordStates): Promise<void> {
     const { ports, options, answer } = this.#context;
     const { line, subject, operation } = valid;
     if (this.#away) {
@@ -216,7 +238,11 @@ class GroupWriter {
       return;
     }
     try {
-      const written = await upsertIfChanged(ports, valid, { ...options, condition: operation.condition });
+      const written = await upsertIfChanged(ports, valid, {
+        ...options,
+        states,
+        condition: operation.condition,
+      });
       answer(line, { ...subject, written });
     } catch (error) {
       this.#refuse([valid], error);

@@ -20,7 +20,7 @@ import {
 } from '../../../storage/eventLog.ts';
 import type { ReadModels } from '../../../storage/readModels.ts';
 import { findPreviousAppend } from '../../idempotency/keys.ts';
-import { currentState, type Evolve, foldStream } from '../queries/records.ts';
+import { currentState, type Evolve, foldStream, projectedState } from '../queries/records.ts';
 import {
   awaitReferences,
   checkReferences,
@@ -147,8 +147,7 @@ function isErasure(event: RecordedEvent | undefined): boolean {
   return event !== undefined && erasureStep(event) === 'done';
 }
 
-interface ConditionalWritePorts {
-  eventLog: EventLog;
+interface ConditionalWritePorts extends RecordPorts {
   readModels: ReadModels;
 }
 
@@ -180,28 +179,54 @@ interface ConditionalWriteResult extends DetectedChange {
 
 /**
  * Judges a write against the fold of the record's stream up to its last event, and appends it directly after that event; judges
- * it again when another event came in between. Rejects as `EventLog.append` and `fieldsFor` do, and with `unreadable` when the
- * stream contains an event that cannot be read.
+ * it again when another event came in between. The stream is read only where the read model's state does not lead to an append that
+ * the log accepts: whatever else is the result has to be based on every write acknowledged before. Rejects as `EventLog.append` and
+ * `fieldsFor` do, and with `unreadable` when the stream contains an event that cannot be read.
  */
 async function writeIfChanged(
   ports: ConditionalWritePorts,
   write: ConditionalWrite,
 ): Promise<ConditionalWriteResult> {
-  const { entry, stream, condition, unchanged, dryRun, states } = write;
+  const { entry, stream, dryRun, states } = write;
+  if (!dryRun && states?.has(stream) !== true) {
+    const projected = await projectedState(ports.readModels, stream);
+    // A record that is known to exist, and is not projected yet, is at a version that is not known.
+    if (projected || !ports.existence.isKnown(stream)) {
+      const judged = await judge(write, projected).catch(() => undefined);
+      const appended = judged && !judged.isSkipped && (await appendJudged(ports, write, judged));
+      if (appended) return judged;
+    }
+  }
   for (;;) {
     const last = states?.has(stream) ? states.get(stream) : await currentState(ports, entry.kind, stream);
     if (dryRun) states?.set(stream, last);
     else states?.delete(stream);
-    const state = last?.erased ? undefined : last;
-    const sent = await write.fieldsFor(state);
-    requireRecord(condition, state);
-    const judgement = detectChange(state, sent);
-    const isSkipped = judgement.outcome === 'unchanged' && unchanged === 'skip';
-    const before = last?.version ?? 0;
-    const result = { ...judgement, version: isSkipped ? before : before + 1, sent, isSkipped };
-    if (isSkipped || dryRun) return result;
-    if (await appendBehind(ports.eventLog, stream, write.newEvent(sent), before - 1)) return result;
+    const judged = await judge(write, last);
+    if (judged.isSkipped || dryRun || (await appendJudged(ports, write, judged))) return judged;
   }
+}
+
+/** Resolves with the result that a write has if this is the record's state. Rejects as `fieldsFor` does, and with `version_conflict`. */
+async function judge(
+  { condition, unchanged, fieldsFor }: ConditionalWrite,
+  last: RecordState | undefined,
+): Promise<ConditionalWriteResult> {
+  const state = last?.erased ? undefined : last;
+  const sent = await fieldsFor(state);
+  requireRecord(condition, state);
+  const change = detectChange(state, sent);
+  const isSkipped = change.outcome === 'unchanged' && unchanged === 'skip';
+  const before = last?.version ?? 0;
+  return { ...change, version: isSkipped ? before : before + 1, sent, isSkipped };
+}
+
+/** Appends the event that leads to a result; resolves with undefined when the record's stream ends elsewhere. Rejects as `EventLog.append` does. */
+function appendJudged(
+  { eventLog }: Pick<ConditionalWritePorts, 'eventLog'>,
+  { stream, newEvent }: ConditionalWrite,
+  { version, sent }: ConditionalWriteResult,
+): Promise<Appended | undefined> {
+  return appendBehind(eventLog, stream, newEvent(sent), version - 2);
 }
 
 /**
@@ -224,13 +249,16 @@ export async function patchRecord(
     ports.warnings(workspace, entry, merged, sent, record);
   if (earlier) return alreadyPatched(ports, entry, input, earlier, toWarnings);
   let merged: object = {};
+  let { wait } = options;
   const { version, outcome, changedFields, isSkipped, sent, fields } = await writeIfChanged(ports, {
     ...{ entry, stream, condition, unchanged, dryRun },
     async fieldsFor(state) {
       if (state === undefined) throw notFound(entry.title);
       const patched = applyPatch(entry, state.fields, input);
       merged = patched.merged;
-      if (options.wait) await awaitReferences(ports, caller, entry, patched.sent, options.wait);
+      const waiting = wait && awaitReferences(ports, caller, entry, patched.sent, wait);
+      wait = undefined;
+      await waiting;
       await checkReferences(ports.existence, workspace, entry, patched.sent);
       return patched.sent;
     },

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { models } from '../../../../projections/index.ts';
-import { bodyOf, type Incomplete } from '../../../../projections/projection.ts';
+import { bodyOf, type Incomplete, isIncomplete } from '../../../../projections/projection.ts';
 import { recordsModel } from '../../../../projections/records.ts';
 import type { Position, RecordedEvent } from '../../../domain/events/event.ts';
 import { kindPartition, recordIdOf, recordStream } from '../../../domain/events/streams.ts';
@@ -10,7 +10,7 @@ import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/
 import { listOf } from '../../../domain/records/searchIndex.ts';
 import { asUnreadable, gone, notFound, UnreadableError } from '../../../platform/errors.ts';
 import { isUnavailable } from '../../../platform/retry.ts';
-import type { EventLog } from '../../../storage/eventLog.ts';
+import { type EventLog, inLogOrder } from '../../../storage/eventLog.ts';
 import type { ReadModels, Row } from '../../../storage/readModels.ts';
 
 /**
@@ -303,7 +303,54 @@ export async function currentState(
   return foldStream(eventLog, stream, evolve, { state: projected });
 }
 
-async function projectedState(readModels: ReadModels, stream: string): Promise<RecordState | undefined> {
+/** Number of events behind the log up to which a read model's rows are told apart by those events. */
+const MOST_BEHIND = 2_000;
+
+/**
+ * Resolves with the states of records by their streams, as `currentState` does: of those whose row in the read model is current.
+ * Rejects with `unavailable` when the log cannot be reached.
+ */
+export async function projectedStates(
+  { eventLog, readModels }: QueryPorts,
+  streams: readonly string[],
+): Promise<Map<string, RecordState | undefined>> {
+  try {
+    const position = await readModels.checkpoint(recordsModel);
+    const changed = await changedSince(eventLog, position);
+    if (changed === undefined) return new Map();
+    const unchanged = streams.filter((stream) => !changed.has(stream));
+    const rows = new Map((await readModels.load(recordsModel, unchanged)).map((row) => [row.id, row]));
+    const readable = unchanged.filter((stream) => {
+      const row = rows.get(stream);
+      return row === undefined || !isIncomplete(row);
+    });
+    return new Map(readable.map((stream) => [stream, bodyOf(rows.get(stream))]));
+  } catch (error) {
+    if (isUnavailable(error)) return new Map();
+    throw error;
+  }
+}
+
+/** Resolves with the streams that have events after a position; undefined where that is far behind the end of the log. */
+async function changedSince(eventLog: EventLog, after: Position): Promise<Set<string> | undefined> {
+  const changed = new Set<string>();
+  if ((await eventLog.head()) <= after) return changed;
+  let events = 0;
+  const { signal } = new AbortController();
+  for await (const batch of eventLog.follow({ after, erased: true, signal })) {
+    for (const { stream } of inLogOrder(batch)) changed.add(stream);
+    events += batch.events.length;
+    if (events > MOST_BEHIND) return undefined;
+    if (batch.caughtUp) break;
+  }
+  return changed;
+}
+
+/** Resolves with a record's state in the read model, which may lag behind; undefined where that has none, or cannot be reached. */
+export async function projectedState(
+  readModels: ReadModels,
+  stream: string,
+): Promise<RecordState | undefined> {
   try {
     const [row] = await readModels.load(recordsModel, [stream]);
     return bodyOf(row);

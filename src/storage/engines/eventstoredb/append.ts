@@ -41,7 +41,7 @@ async function appendOnce(
 
 /** Maximum number of appends under way: beyond it, callers are told to come back later, so that memory stays bounded. */
 const MAX_APPENDING = 20_000;
-/** An append not answered within this time is looked for in its stream, repeatedly. */
+/** An append of what may be in its stream is looked for there, repeatedly, if not answered within this time. */
 const UNANSWERED_MS = 500;
 /**
  * An expectation that no stream meets: the server answers how far the stream goes. Only an append without an expectation makes it
@@ -53,7 +53,8 @@ const NO_REVISION = 2 ** 52;
  * Appends events, each exactly once. The server alone does not ensure that: it knows the ids of events appended without an
  * expectation only until it is restarted, and it drops a repeat that arrives before its original is replicated. So the end of the
  * stream is searched for an event's id before the event is sent again, if it may have been sent to a server that has forgotten
- * it, and while its append is not answered. A leader that has just begun does not show all that it holds, but counts it: what follows
+ * it, and while its append is not answered. The first try of a new event needs no search, nor does one with an expectation: where the
+ * event is in the stream, the server refuses it, and the search follows. A leader that has just begun does not show all that it holds, but counts it: what follows
  * a search expects the end that the search saw, and is refused when the stream has more. A search that shows as much as a refusal
  * counted shows everything. A scavenge makes the server forget removed events, which only their tombstones list then.
  */
@@ -95,7 +96,9 @@ export class Appender {
         let counted: number | undefined;
         while (!waiting.aborted) {
           let behind = expected;
-          if (mayBeThere || counted !== undefined || this.#mayBeForgotten(event.id, since)) {
+          const isNew = !mayBeThere && !this.#mayBeForgotten(event.id, since);
+          const isFirst = counted === undefined && !mayBeThere && (isNew || expected !== 'any');
+          if (!isFirst) {
             const { found, last, isTruncated } = await this.#search(stream, event.id);
             if (found && isPlaceOf(event, expected, found)) return found;
             if (counted !== undefined && last < counted) return undefined;
@@ -105,9 +108,10 @@ export class Appender {
           }
           try {
             mayBeThere = true;
-            return await this.#send({ client, stream, event, expected, waiting }, behind);
+            return await this.#send({ client, stream, event, expected, isFirst, waiting }, behind);
           } catch (error) {
             if (!(error instanceof WrongStreamEnd)) throw error;
+            if (isNew && expected !== 'any') throw versionConflict(error.last + 1);
             counted = error.last;
           }
         }
@@ -127,11 +131,15 @@ export class Appender {
   }
 
   /** Sends an event once. Rejects as `appendOnce` does. */
-  #send({ client, stream, event, expected, waiting }: Sending, behind: ExpectedRevision): Promise<Appended> {
+  #send(
+    { client, stream, event, expected, isFirst, waiting }: Sending,
+    behind: ExpectedRevision,
+  ): Promise<Appended> {
     const answer = appendOnce(client, stream, event, behind).then((appended) =>
       this.#placed(stream, event.id, appended),
     );
     answer.catch((error) => isAnswer(error) || this.#lost());
+    if (isFirst) return answer;
     const look = async () => {
       const { found } = await this.#streamEnds.find(stream, event.id);
       return found && isPlaceOf(event, expected, found) ? found : undefined;
@@ -187,6 +195,8 @@ interface Sending {
   stream: string;
   event: NewEvent;
   expected: ExpectedRevision;
+  /** Whether it is the first try of a new event, or of an append with an expectation. */
+  isFirst: boolean;
   waiting: Readonly<Waiting>;
 }
 
