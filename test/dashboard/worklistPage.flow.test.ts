@@ -184,11 +184,11 @@ onEmbeddedEngines((start) => {
     const line = (...cells: unknown[]) => [...own, ...referred, ...cells].join();
     const [header, ...lines] = text.split('\r\n');
     expect(header).toBe(
-      'encounter_id,state,date_of_service,patient_id,payer_id,facility_id,provider_id,rule,severity,record_kind,record_id,field,billed_at,claim_id',
+      'encounter_id,state,date_of_service,patient_id,payer_id,facility_id,provider_id,rule,severity,record_kind,record_id,field,billed_at,claim_id,filing_last_day',
     );
     expect(lines).toEqual([
-      line('payer_code_missing', 'blocks', 'payer', payer.id, 'payer_code', '', ''),
-      line('zip_of_other_state', 'warns', 'patient', patient.id, 'state', '', ''),
+      line('payer_code_missing', 'blocks', 'payer', payer.id, 'payer_code', '', '', ''),
+      line('zip_of_other_state', 'warns', 'patient', patient.id, 'state', '', '', ''),
       '',
     ]);
     expect(accesses).toMatchObject([
@@ -199,13 +199,13 @@ onEmbeddedEngines((start) => {
       },
     ]);
     const exported = async () => (await show('/readiness/export?state=ready')).split('\r\n')[1];
-    expect(await exported()).toMatch(new RegExp(`^${billable.encounter.id},ready,.*,,,,,,,$`));
+    expect(await exported()).toMatch(new RegExp(`^${billable.encounter.id},ready,.*,,,,,,,,$`));
     const claim_id = phi('claim');
     const billed = await changesBy(service, () => service.post(billedPath(billable), { claim_id }));
     expect(billed).toMatchObject([{ type: 'EncounterBilled' }]);
     await eventually(async () =>
       expect(await exported()).toMatch(
-        new RegExp(`^${billable.encounter.id},ready,.*,,,,,,${billed[0]?.recordedAt},${claim_id}$`),
+        new RegExp(`^${billable.encounter.id},ready,.*,,,,,,${billed[0]?.recordedAt},${claim_id},$`),
       ),
     );
     expect(await show('/readiness?state=ready&billed=true')).toContain('>Billed</span>');

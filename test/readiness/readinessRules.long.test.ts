@@ -95,12 +95,22 @@ onEmbeddedEngines((start) => {
       });
       expect(appended).toEqual(['clinic.readiness: FilingLimitSet']);
     };
+    expect(await readiness(service, claim)).toMatchObject({ filing: null });
     await limit('365');
-    expect(await readiness(service, claim)).toMatchObject({ state: 'ready', findings: [] });
+    const last_day = dayFromToday(325);
+    expect(await readiness(service, claim)).toMatchObject({
+      state: 'ready',
+      findings: [],
+      filing: { last_day },
+    });
+    const tomorrow = await readiness(service, claim, `?as_of=${dayFromToday(1)}`);
+    expect(tomorrow).toMatchObject({ filing: { last_day, days_left: 324 } });
+    const [item] = (await worklist(service, `&payer_id=${id}`)).items;
+    expect(item).toMatchObject({ filing: { last_day } });
     await limit('30', '--payer', id);
     const cause = { kind: 'workspace', id: service.workspaceId('clinic'), principal: { type: 'operator' } };
     expect(await readiness(service, claim)).toMatchObject({
-      state: 'blocked',
+      ...{ state: 'blocked', filing: { last_day: dayFromToday(-10) } },
       findings: [{ rule: 'timely_filing', field: 'date_of_service', cause }],
     });
     await limit('45', '--payer', id);

@@ -78,6 +78,32 @@ const findingSchema = z
   })
   .meta({ id: 'ReadinessFinding', description: 'A problem with billing an encounter.' });
 
+const filingSchema = z
+  .object({
+    last_day: z.iso.date().meta({
+      description: 'The last day (UTC) on which the payer of the primary insurance takes a claim',
+      examples: ['2027-03-14'],
+    }),
+    days_left: z.int().meta({
+      description: 'Days up to then: 0 on the last day, negative once it has passed',
+      examples: [364],
+    }),
+  })
+  .nullable()
+  .meta({
+    description:
+      '`null` if no filing limit is set for the payer, or it got a claim for the encounter in time',
+  });
+
+const DAY_MS = 86_400_000;
+
+/** Returns what is left at a moment of the time in which a payer takes a claim, which ends at another. */
+function filingView(end: number | undefined, at: number): z.infer<typeof filingSchema> {
+  if (end === undefined) return null;
+  const last_day = new Date(end - DAY_MS).toISOString().slice(0, 10);
+  return { last_day, days_left: Math.ceil((end - at) / DAY_MS) - 1 };
+}
+
 const readinessSchema = z
   .object({
     id: z.string().meta({ description: "The caller's id of the encounter", examples: ['encounter-4001'] }),
@@ -90,6 +116,7 @@ const readinessSchema = z
     }),
     as_of: timestamp('The time that this describes'),
     billed: billedSchema.nullable().meta({ description: 'The last billing; `null` if there was none' }),
+    filing: filingSchema,
     findings: z.array(findingSchema).meta({ description: 'Blocking findings come first' }),
   })
   .meta({
@@ -100,6 +127,7 @@ const readinessSchema = z
 const readinessExample: z.infer<typeof readinessSchema> = {
   ...{ id: 'encounter-4001', version: 2, state: 'blocked', as_of: '2026-03-15T08:00:00.000Z' },
   billed: null,
+  filing: { last_day: '2027-03-14', days_left: 364 },
   findings: [
     {
       ...{ rule: 'policy_number_missing', severity: 'blocks' },
@@ -150,7 +178,7 @@ const readEncounterReadiness = endpoint({
     const { as_of: asked } = validate(querySchema, withPlus(context.req, 'as_of'));
     const asOf = asked === undefined ? undefined : instantOf(asked);
     const readiness = await readReadiness(ports, caller.workspace, id, asOf);
-    const { encounter, state, at, findings, billing } = readiness;
+    const { encounter, state, at, findings, billing, filingEnd } = readiness;
     await names.learn([
       ...findings.map(({ cause }) => cause.event.metadata.principal),
       ...billingPrincipals(billing),
@@ -163,6 +191,7 @@ const readEncounterReadiness = endpoint({
         state,
         as_of: new Date(at).toISOString(),
         billed: billing === undefined ? null : viewBilling(billing, names),
+        filing: filingView(filingEnd, at),
         findings: findings.map((finding) => findingView(finding, names)),
       },
     };
@@ -252,6 +281,7 @@ const itemSchema = z
       })
       .nullable()
       .meta({ description: 'The last claim that was sent for it; `null` if none was reported' }),
+    filing: filingSchema,
     findings: z.array(worklistFindingSchema),
   })
   .meta({ id: 'WorklistItem', description: 'An encounter, and what is in the way of billing it.' });
@@ -307,6 +337,7 @@ const worklistExample: z.infer<typeof pageSchema> = {
       ...{ patient_id: 'patient-1001', payer_id: 'payer-1', facility_id: 'facility-3001' },
       provider_id: 'provider-2001',
       billed: null,
+      filing: { last_day: '2027-03-14', days_left: 364 },
       findings: [
         {
           ...{ rule: 'policy_number_missing', severity: 'blocks', field: 'primary_insurance.policy_number' },
@@ -371,13 +402,25 @@ function worklistView(
 
 function itemOf(entry: WorklistEntry): z.infer<typeof itemSchema> {
   const { encounter_id: id, state, date_of_service = null, patient_id = null } = entry;
-  const { payer_id = null, facility_id = null, provider_id = null, billed: claim } = entry;
+  const { payer_id = null, facility_id = null, provider_id = null, billed: claim, filing_end: end } = entry;
   const findings = entry.findings.map(({ rule, severity, field, kind, id }) => ({
     ...{ rule, severity, field },
     record: { kind, id },
   }));
   const billed = claim === undefined ? null : { at: claim.at, claim_id: claim.id };
-  return { id, state, date_of_service, patient_id, payer_id, facility_id, provider_id, billed, findings };
+  const filing = filingView(end, Date.now());
+  return {
+    id,
+    state,
+    date_of_service,
+    patient_id,
+    payer_id,
+    facility_id,
+    provider_id,
+    billed,
+    filing,
+    findings,
+  };
 }
 
 /** The endpoints of readiness for billing. */

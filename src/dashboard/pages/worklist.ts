@@ -127,6 +127,7 @@ const columns = [
   'field',
   'billed_at',
   'claim_id',
+  'filing_last_day',
 ] as const;
 
 /**
@@ -167,11 +168,16 @@ async function* exported(
   }
 }
 
+/** Returns the last day (UTC) on which the payer takes a claim; undefined without a filing limit. */
+function lastFilingDay({ filing_end: end }: WorklistEntry): string | undefined {
+  return end === undefined ? undefined : dayOf(new Date(end - DAY_MS).toISOString());
+}
+
 function linesOf(entry: WorklistEntry): string[] {
   const { encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id } = entry;
   const own = {
     ...{ encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id },
-    ...{ billed_at: entry.billed?.at, claim_id: entry.billed?.id },
+    ...{ billed_at: entry.billed?.at, claim_id: entry.billed?.id, filing_last_day: lastFilingDay(entry) },
   };
   const findings = entry.findings.map(({ rule, severity, kind, id, field }) => ({
     ...{ rule, severity, record_kind: kind, record_id: id, field },
@@ -401,6 +407,7 @@ function worklistTable(
           html`${readinessBadge(state)}${billed && html` ${badge('Billed', 'neutral')}`}`,
       },
       { title: 'Date of service', cell: ({ date_of_service: date }) => fieldValue(date && dayOf(date)) },
+      { title: 'File by', cell: (entry) => fieldValue(lastFilingDay(entry)) },
       { title: 'Patient', cell: ({ patient_id: id }) => referred('patient', id) },
       { title: 'Payer', cell: ({ payer_id: id }) => referred('payer', id) },
       { title: 'Facility', cell: ({ facility_id: id }) => referred('facility', id) },

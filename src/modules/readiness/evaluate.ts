@@ -68,6 +68,8 @@ export interface Evaluation {
   facts: BillingFacts;
   /** Including those that will begin or end by themselves some day. */
   findings: Finding[];
+  /** The first moment at which the payer takes no claim any more, in milliseconds since 1970; undefined as for `filingEnd`. */
+  filingEnd?: number | undefined;
   /** Of the last write of the claim's records, of those at fault, or of what was billed. */
   position: Position;
   /** What the facts were chosen from: the claim's records, and all that ever belonged to the encounter's visit. */
@@ -130,7 +132,10 @@ export async function evaluate(
       const written = used.map((record) => positions.get(record) ?? 0);
       const placed = parts.map((record) => ({ record, position: positions.get(record) ?? 0 }));
       const chosenFrom = [...placed, ...(visits.get(id)?.members ?? [])];
-      return [[id, { facts, findings, position: Math.max(...written, position), chosenFrom }]];
+      const end = filingEnd(facts, filingLimits);
+      return [
+        [id, { facts, findings, filingEnd: end, position: Math.max(...written, position), chosenFrom }],
+      ];
     }),
   );
 }

@@ -7,7 +7,7 @@ import type { Billing } from './billing.ts';
 import { BillingHistory, type CausedFinding, ReadinessReplay, type Step } from './replay.ts';
 import { usedVersions } from './rules/facts.ts';
 import { appliesAt, readinessState } from './rules/index.ts';
-import type { BilledRecord, BillingFacts } from './rules/rule.ts';
+import { type BilledRecord, type BillingFacts, filingEnd } from './rules/rule.ts';
 
 /** Steps between which other requests are served. */
 const STEPS_AT_ONCE = 100;
@@ -17,6 +17,8 @@ export interface Readiness {
   facts: BillingFacts;
   /** The versions on which a claim is based now. */
   used: UsedVersion[];
+  /** The first moment at which the payer takes no claim any more, in milliseconds since 1970; undefined as for `filingEnd`. */
+  filingEnd: number | undefined;
   /** What was last billed for it. */
   billing: Billing | undefined;
   /** Of the encounter's first version, since its last erasure where there was one. */
@@ -56,6 +58,7 @@ export async function readReadiness(
     encounter: facts.encounter,
     facts,
     used: usedVersions(facts),
+    filingEnd: filingEnd(facts, replay.settings.filingLimits),
     billing,
     begunAt: begunAt(ownSteps),
     at,

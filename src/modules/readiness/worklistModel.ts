@@ -109,6 +109,8 @@ export interface WorklistEntry {
   findings: WorklistFinding[];
   /** The last claim that was sent for it: what it depends on is then compared with what was billed. */
   billed?: Claim;
+  /** The first moment at which the payer takes no claim any more, in milliseconds since 1970, where a filing limit applies. */
+  filing_end?: number;
   /** When the next finding begins or ends by itself, in milliseconds since 1970. */
   flips_at?: number;
 }
@@ -155,7 +157,7 @@ export function announcedAt(row: WorklistRow | undefined): number | undefined {
 
 /** Returns an encounter's state at a moment, in milliseconds since 1970. */
 export function worklistEntry(
-  { facts, findings }: Pick<Evaluation, 'facts' | 'findings'>,
+  { facts, findings, filingEnd }: Pick<Evaluation, 'facts' | 'findings' | 'filingEnd'>,
   now: number,
 ): WorklistEntry {
   const { encounter, patient, merged = [] } = facts;
@@ -177,6 +179,7 @@ export function worklistEntry(
     state: readinessState(facts, standing),
     findings: standing.map(toWorklist),
     ...(facts.claim !== undefined && { billed: facts.claim }),
+    ...(filingEnd !== undefined && { filing_end: filingEnd }),
     ...(flips.length > 0 && { flips_at: Math.min(...flips) }),
   };
 }

@@ -975,6 +975,15 @@ class EncounterReadinessBilled(TypedDict):
     acknowledged: NotRequired[EncounterReadinessBilledAcknowledged]
 
 
+class EncounterReadinessFiling(TypedDict):
+    """`null` if no filing limit is set for the payer, or it got a claim for the encounter in time"""
+
+    # The last day (UTC) on which the payer of the primary insurance takes a claim
+    last_day: str
+    # Days up to then: 0 on the last day, negative once it has passed
+    days_left: int
+
+
 class EncounterReadiness(TypedDict):
     """Whether an encounter can be billed, and what is in the way."""
 
@@ -988,6 +997,8 @@ class EncounterReadiness(TypedDict):
     as_of: str
     # The last billing; `null` if there was none
     billed: EncounterReadinessBilled | None
+    # `null` if no filing limit is set for the payer, or it got a claim for the encounter in time
+    filing: EncounterReadinessFiling | None
     # Blocking findings come first
     findings: list[ReadinessFinding]
 
@@ -1134,6 +1145,15 @@ class WorklistItemBilled(TypedDict):
     claim_id: str
 
 
+class WorklistItemFiling(TypedDict):
+    """`null` if no filing limit is set for the payer, or it got a claim for the encounter in time"""
+
+    # The last day (UTC) on which the payer of the primary insurance takes a claim
+    last_day: str
+    # Days up to then: 0 on the last day, negative once it has passed
+    days_left: int
+
+
 class WorklistItem(TypedDict):
     """An encounter, and what is in the way of billing it."""
 
@@ -1148,6 +1168,8 @@ class WorklistItem(TypedDict):
     provider_id: str | None
     # The last claim that was sent for it; `null` if none was reported
     billed: WorklistItemBilled | None
+    # `null` if no filing limit is set for the payer, or it got a claim for the encounter in time
+    filing: WorklistItemFiling | None
     findings: list[WorklistFinding]
 
 

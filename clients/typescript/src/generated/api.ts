@@ -3025,6 +3025,20 @@ export interface components {
                     reason: string;
                 };
             } | null;
+            /** @description `null` if no filing limit is set for the payer, or it got a claim for the encounter in time */
+            filing: {
+                /**
+                 * Format: date
+                 * @description The last day (UTC) on which the payer of the primary insurance takes a claim
+                 * @example 2027-03-14
+                 */
+                last_day: string;
+                /**
+                 * @description Days up to then: 0 on the last day, negative once it has passed
+                 * @example 364
+                 */
+                days_left: number;
+            } | null;
             /** @description Blocking findings come first */
             findings: components["schemas"]["ReadinessFinding"][];
         };
@@ -3176,6 +3190,20 @@ export interface components {
                  * @example claim-1
                  */
                 claim_id: string;
+            } | null;
+            /** @description `null` if no filing limit is set for the payer, or it got a claim for the encounter in time */
+            filing: {
+                /**
+                 * Format: date
+                 * @description The last day (UTC) on which the payer of the primary insurance takes a claim
+                 * @example 2027-03-14
+                 */
+                last_day: string;
+                /**
+                 * @description Days up to then: 0 on the last day, negative once it has passed
+                 * @example 364
+                 */
+                days_left: number;
             } | null;
             findings: components["schemas"]["WorklistFinding"][];
         };
