@@ -19,6 +19,11 @@ export interface Projection<Body extends object = object> {
    */
   evolve(row: Row<Body> | undefined, event: RecordedEvent): Row<Body> | [Row<Body>, ...Row<Body>[]];
   /**
+   * Returns rows that an event completes, whatever is known of its own row, and also where the stream has a parked event: what is
+   * derived from erased events goes in any case.
+   */
+  emptied?(event: RecordedEvent): Row<Body>[];
+  /**
    * How a projection handles the places of events that were erased before it reached them, if it does: as `rowId` and `evolve`. A
    * projection that has it takes every event. `listed` is what a tombstone says about the event, if known; undefined instead of a
    * row leaves everything as it is.

@@ -104,7 +104,24 @@ interface PatientReference {
   stream: string;
 }
 
-type RecordsBody = RecordState | Incomplete | PatientReference;
+type RecordsBody = RecordState | Incomplete | PatientReference | Empty;
+
+/** The versions of a record whose states are kept are this far apart: from the nearest, any version is folded at once. */
+export const KEPT_EVERY = 500;
+
+/** Returns the id of the row that keeps the state of a record at a version. */
+export function keptStateId(stream: string, version: number): string {
+  return `${stream} version ${version}`;
+}
+
+function keptRow(
+  { stream, position }: Pick<RecordedEvent, 'stream' | 'position'>,
+  version: number,
+  body: RecordState | Empty,
+): Row<RecordState | Empty> {
+  const [id, partition] = [keptStateId(stream, version), `${stream} versions`];
+  return { id, partition, order: version, position, body };
+}
 
 const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType, kind]));
 
@@ -112,7 +129,8 @@ const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType,
  * Every record's current state, a row per stream; partitions list one workspace's records of one kind by creation, without erased
  * ones; these are also found by their last change, and on a list for each value by which their kind's lists are filtered,
  * encounters also on those of the visits to which they belong or belonged, and by their search terms. In addition, a row for each patient to which a record
- * ever referred, so that everything that ever belonged to a patient can be found; it is written when the reference is new.
+ * ever referred, so that everything that ever belonged to a patient can be found; it is written when the reference is new. And a row for the state at
+ * every 500th version, which an erasure empties.
  */
 export const records: Projection<RecordsBody> = {
   name: 'records',
@@ -134,10 +152,17 @@ export const records: Projection<RecordsBody> = {
         search: termsAfter(row?.search, before, state, event.position),
       }),
     };
-    const patients = newPatients(event, before, state);
-    return patients.length === 0
-      ? record
-      : [record, ...patients.map((id) => referenceRow(event, record, id))];
+    const more: Row<RecordsBody>[] = newPatients(event, before, state).map((id) =>
+      referenceRow(event, record, id),
+    );
+    if (state.version % KEPT_EVERY === 0 && !erasureStep(event))
+      more.push(keptRow(event, state.version, state));
+    return more.length === 0 ? record : [record, ...more];
+  },
+  emptied(event) {
+    if (erasureStep(event) !== 'done') return [];
+    const count = Math.floor(event.revision / KEPT_EVERY);
+    return Array.from({ length: count }, (_, at) => keptRow(event, (at + 1) * KEPT_EVERY, {}));
   },
   incomplete: (row, { stream, position }) => ({
     id: stream,
@@ -199,3 +224,6 @@ export const recordsModel = modelName(records) as ModelName<RecordState | Incomp
 
 /** The same read model, for the rows of `referrersPartition`. */
 export const patientReferencesModel = modelName(records) as ModelName<PatientReference>;
+
+/** The same read model, for the rows that keep the states of earlier versions; an erasure empties them. */
+export const keptStatesModel = modelName(records) as ModelName<RecordState | Empty>;

@@ -245,7 +245,7 @@ function readRecord(entry: CatalogEntry) {
       const caller = callerOf(context);
       const at = requestedMoment(context.req);
       const view = at
-        ? await readRecordAt(ports.eventLog, caller.workspace, entry, id, at.moment)
+        ? await readRecordAt(ports, caller.workspace, entry, id, at.moment)
         : await readLatest(ports, caller.workspace, entry, id);
       const etag = `"${view.version}"`;
       const isKnown = isNotModified(context, etag);

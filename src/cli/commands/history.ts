@@ -152,7 +152,7 @@ function recordSubject({ eventLog, names, caller }: WorkspaceTools, kind: string
   return {
     readPage: (request) => readRecordHistory({ eventLog, names }, workspace, entry, id, request),
     async readAt(moment) {
-      const whole = await readRecordAt(eventLog, workspace, entry, id, moment);
+      const whole = await readRecordAt({ eventLog }, workspace, entry, id, moment);
       const { version, created_at, updated_at, record } = whole;
       const times = Object.entries({ version, created_at, updated_at });
       return { fields: new Map<string, unknown>([...times, ...dottedFields(record)]), whole };

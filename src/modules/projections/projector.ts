@@ -170,8 +170,10 @@ export async function foldBatch(
   };
   for (const event of inLogOrder(batch)) {
     try {
-      if ('data' in event) fold(projection.rowId(event), event, (row) => projection.evolve(row, event));
-      else if (!('leaf' in event)) throw new DamagedEvent(event);
+      if ('data' in event) {
+        for (const one of projection.emptied?.(event) ?? []) completed.set(one.id, one);
+        fold(projection.rowId(event), event, (row) => projection.evolve(row, event));
+      } else if (!('leaf' in event)) throw new DamagedEvent(event);
       else if (projection.erased) {
         const { rowId, evolve } = projection.erased;
         fold(rowId(event), event, (row) => evolve(row, event, batch.listed.get(event.position)));

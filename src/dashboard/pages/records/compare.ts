@@ -68,7 +68,7 @@ async function comparePage(ports: ComparePorts, visit: Visit): Promise<Reply> {
   const { req, workspace, caller } = visit;
   const entry = kindOf(req.params.kind);
   const id = pathId(req, 'id', entry.title);
-  const read = (version: number) => readRecordAt(eventLog, workspace, entry, id, { version });
+  const read = (version: number) => readRecordAt(ports, workspace, entry, id, { version });
   let compared: Comparison | undefined;
   let refusal: ServiceError | undefined;
   try {
@@ -183,7 +183,7 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
   const history = await readRecordHistory(ports, workspace, entry, id, request);
   // The state that the newest of these versions created, whatever was sent since.
   const version = history.items[0]?.version as number;
-  const view = await readRecordAt(ports.eventLog, workspace, entry, id, { version });
+  const view = await readRecordAt(ports, workspace, entry, id, { version });
   const documents =
     entry.kind === encounter.kind && (await unlessBehind(listDocuments(ports, workspace, id, request)));
   const query = { limit: MAX_PRINTED };

@@ -161,7 +161,7 @@ async function readShown(
   try {
     at = requestedMoment({ query: filledQuery(req) });
     if (at) {
-      const view = await readRecordAt(ports.eventLog, workspace, entry, id, at.moment);
+      const view = await readRecordAt(ports, workspace, entry, id, at.moment);
       return { view, asked: { ...at.query } };
     }
   } catch (error) {

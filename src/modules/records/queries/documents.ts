@@ -30,6 +30,7 @@ import {
   stateAt,
   toEntries,
   type VersionEntry,
+  type VersionPorts,
 } from './history.ts';
 import { allRows, caughtUp, type ListPage, type Page, type PageRequest, readListPage } from './paging.ts';
 import { foldStream, type QueryPorts } from './records.ts';
@@ -179,7 +180,7 @@ export interface DocumentVersion extends VersionEntry {
  * when it never existed.
  */
 export async function readDocumentHistory(
-  ports: HistoryPorts & { documentStore: DocumentStore },
+  ports: VersionPorts & { documentStore: DocumentStore },
   name: DocumentName,
   request: PageRequest,
 ): Promise<Page<DocumentVersion>> {
@@ -201,7 +202,9 @@ export async function readDocumentAt(
   name: DocumentName,
   moment: Moment,
 ): Promise<PresentDocument> {
-  const state: DocumentState = await stateAt(eventLog, streamOf(name), 'Document', evolveDocument, moment);
+  const state: DocumentState = await stateAt(eventLog, streamOf(name), 'Document', moment, (range) =>
+    foldStream(eventLog, streamOf(name), evolveDocument, range),
+  );
   if (state.removed)
     throw new ServiceError('not_found', `The document was removed in version ${state.version}.`);
   return state;

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { KEPT_EVERY } from '../../../../projections/records.ts';
 import {
   dataAs,
   type EventSource,
@@ -7,7 +8,7 @@ import {
   type RecordedEvent,
 } from '../../../domain/events/event.ts';
 import { erasureStep, isRestoring, type RecordErased } from '../../../domain/events/payloads.ts';
-import { recordStream } from '../../../domain/events/streams.ts';
+import { kindOfStream, recordStream } from '../../../domain/events/streams.ts';
 import { assertNextVersion, MissingVersion, upcast } from '../../../domain/events/upcasting.ts';
 import {
   diffFields,
@@ -17,36 +18,48 @@ import {
   type RecordState,
 } from '../../../domain/records/fold.ts';
 import { type CatalogEntry, fieldOrder, type RecordFields } from '../../../domain/records/schema/kind.ts';
-import { gone, notFound, ServiceError } from '../../../platform/errors.ts';
+import { asUnreadable, gone, notFound, ServiceError, UnreadableError } from '../../../platform/errors.ts';
 import type { EventLog } from '../../../storage/eventLog.ts';
+import { keptState, type StatePorts } from './keptStates.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest, type TokenScope } from './paging.ts';
 import type { PrincipalNames } from './principalNames.ts';
-import { type Evolve, type FoldRange, foldStream, type RecordView, toRecordView } from './records.ts';
+import {
+  type Evolve,
+  type FoldRange,
+  foldStream,
+  type QueryPorts,
+  type RecordView,
+  toRecordView,
+} from './records.ts';
 
 const noFields = {} as RecordFields;
 const FIRST_CHUNK = 8;
-const LARGEST_CHUNK = 500;
+const LARGEST_CHUNK = 200;
+/** So many events are read backwards at least before the fold begins at a kept state. */
+const LOOK_BACK = 40;
 
 /**
- * Resolves with the values of these fields in the fold of the events before `next`; fields without a value are left
+ * Resolves with the values of these fields, or of all, in the fold of the events before `next`; fields without a value are left
  * out. Undefined when there was no record at that point: none yet, or one that was erased.
  *
  * Folding the stream up to there would mean reading all of it. A field's value is that of the last event that sent
  * it, so the events are read backwards until every field has been found: mostly one or two events, because callers
- * tend to send whole records. Only a field that was never sent before leads back to the first event. One chunk at a
+ * tend to send whole records. For a field that was not sent for long, or never, the fold begins at a kept state. One chunk at a
  * time is held, and requests are served between chunks; `older` is the event before
  * `next`, if already read. Rejects with `unreadable` where an event is missing or cannot
  * be read.
  */
 async function fieldsBefore(
-  eventLog: EventLog,
+  ports: StatePorts,
   stream: string,
   next: RecordedEvent,
   fields: ReadonlySet<string>,
   older?: RecordedEvent,
 ): Promise<RecordFields | undefined> {
+  const { eventLog } = ports;
   const unmet = new Set(fields);
   let found: RecordFields | undefined;
+  let isAsked = false;
   let limit = FIRST_CHUNK;
   // Everything before a tombstone is erased, and may be gone.
   if (erasureStep(next) === 'done') return undefined;
@@ -68,7 +81,15 @@ async function fieldsBefore(
     }
     from -= events.length;
     limit = Math.min(limit * 4, LARGEST_CHUNK);
-    if (unmet.size > 0) await nextTurn();
+    if (unmet.size === 0) break;
+    await nextTurn();
+    if (isAsked || next.revision - from <= LOOK_BACK || from < KEPT_EVERY) continue;
+    isAsked = true;
+    const kept = await keptState(ports, stream, ({ version }) => version <= next.revision);
+    if (kept === undefined) continue;
+    const range = { state: kept, version: next.revision };
+    const state = await foldStream(eventLog, stream, evolveOf(stream), range).catch(asUnreadable);
+    if (!(state instanceof UnreadableError)) return state?.erased ? undefined : state?.fields;
   }
   return found;
 }
@@ -81,7 +102,7 @@ async function fieldsBefore(
 export type Moment = { version: number } | { asOf: number };
 
 /**
- * Resolves with a stream's state at a moment, from the log alone. Rejects with `not_found` when there was none: the
+ * Resolves with a stream's state at a moment, as `fold` folds it. Rejects with `not_found` when there was none: the
  * stream does not exist, it has no such version, or the instant lies before its first event; with `gone` when it was
  * erased then or since; with `unreadable` as `foldStream` does.
  */
@@ -89,11 +110,11 @@ export async function stateAt<State extends { version: number; updatedAt: string
   eventLog: EventLog,
   stream: string,
   title: string,
-  evolve: Evolve<State>,
   moment: Moment,
+  fold: (range: FoldRange<State>) => Promise<State | undefined>,
 ): Promise<State> {
   const noun = title.toLowerCase();
-  const state = await foldStream(eventLog, stream, evolve, rangeOf(moment));
+  const state = await fold(rangeOf(moment));
   if (state?.erased) throw gone(title, state.updatedAt);
   const isThere = state !== undefined && !('version' in moment && state.version < moment.version);
   if (isThere) return state;
@@ -110,12 +131,16 @@ function rangeOf<State>(moment: Moment): FoldRange<State> {
 }
 
 /** Events read at once when looking for the latest time in a stream. */
-const CHUNK = 500;
+const CHUNK = 200;
 /** Events after a tombstone among which the one that restores the record is looked for: it follows immediately. */
 const EVENTS_AFTER_TOMBSTONE = 10;
 
-export interface HistoryPorts {
-  eventLog: EventLog;
+/** What versions are read from: without read models, from the events alone. */
+export interface VersionPorts extends StatePorts {
+  names: PrincipalNames;
+}
+
+export interface HistoryPorts extends QueryPorts {
   names: PrincipalNames;
 }
 
@@ -206,13 +231,11 @@ async function startsAfterErasure(eventLog: EventLog, event: RecordedEvent): Pro
  * Resolves with a page's events, newest first, as entries with the names of their principals and the times that
  * count.
  */
-export async function toEntries(
-  { eventLog, names }: HistoryPorts,
-  events: RecordedEvent[],
-): Promise<VersionEntry[]> {
+export async function toEntries(ports: VersionPorts, events: RecordedEvent[]): Promise<VersionEntry[]> {
+  const { names } = ports;
   await names.learn(events.map(({ metadata }) => metadata.principal));
   const oldestFirst = events.toReversed();
-  let latest = oldestFirst[0] && (await latestBefore(eventLog, oldestFirst[0]));
+  let latest = oldestFirst[0] && (await latestBefore(ports, oldestFirst[0]));
   const entries = oldestFirst.map((event) => {
     latest = maxTime(latest, event.recordedAt);
     return toEntry(names, event, latest);
@@ -222,11 +245,14 @@ export async function toEntries(
 
 /** Resolves with the latest time in the stream before an event in it; undefined for the first one. */
 async function latestBefore(
-  eventLog: EventLog,
+  ports: StatePorts,
   { stream, revision }: RecordedEvent,
 ): Promise<string | undefined> {
-  let latest: string | undefined;
-  for (let from = 0; from < revision; from += CHUNK) {
+  const { eventLog } = ports;
+  const isLong = revision > KEPT_EVERY && kindOfStream(stream) !== 'document';
+  const kept = isLong && (await keptState(ports, stream, ({ version }) => version <= revision));
+  let latest = kept ? kept.updatedAt : undefined;
+  for (let from = kept ? kept.version : 0; from < revision; from += CHUNK) {
     const limit = Math.min(CHUNK, revision - from);
     const events = await eventLog.readStream(stream, { from, limit });
     for (const { recordedAt } of events) latest = maxTime(latest, recordedAt);
@@ -261,7 +287,7 @@ export interface RecordVersion extends VersionEntry {
  * Resolves with a page of a record's versions, newest first; rejects with `not_found` when the record does not exist.
  */
 export async function readRecordHistory(
-  ports: HistoryPorts,
+  ports: VersionPorts,
   workspace: string,
   entry: CatalogEntry,
   id: string,
@@ -272,7 +298,7 @@ export async function readRecordHistory(
   const page = await readEventPage(eventLog, stream, request, true);
   const { events, next_page_token } = page;
   if (events.length === 0 && request.pageToken === undefined) throw notFound(entry.title);
-  const changes = await changesOf(eventLog, entry, stream, page);
+  const changes = await changesOf(ports, entry, stream, page);
   const entries = await toEntries(ports, events);
   return { items: entries.map((one, at) => ({ ...one, ...(changes[at] as Changes) })), next_page_token };
 }
@@ -281,7 +307,7 @@ type Changes = Pick<RecordVersion, 'outcome' | 'changes'>;
 
 /** Resolves with what each event of a page, newest first, did to the folded fields. */
 async function changesOf(
-  eventLog: EventLog,
+  ports: StatePorts,
   entry: CatalogEntry,
   stream: string,
   { events, before: older }: EventPage,
@@ -290,7 +316,7 @@ async function changesOf(
   if (oldest === undefined) return [];
   const sent = events.map((event) => ({ event, fields: upcast(event).data as RecordFields }));
   const named = new Set(sent.flatMap(({ fields }) => Object.keys(fields)));
-  let before = await fieldsBefore(eventLog, stream, oldest, named, older);
+  let before = await fieldsBefore(ports, stream, oldest, named, older);
   return sent
     .toReversed()
     .map(({ event, fields }): Changes => {
@@ -308,15 +334,42 @@ async function changesOf(
 
 /** Resolves with a record as it was at a moment; rejects with `not_found` when it did not exist then. */
 export async function readRecordAt(
-  eventLog: EventLog,
+  ports: StatePorts,
   workspace: string,
   entry: CatalogEntry,
   id: string,
   moment: Moment,
 ): Promise<RecordView> {
   const stream = recordStream(workspace, entry.kind, id);
-  const evolve: Evolve<RecordState> = (state, event) => evolveRecord(entry.kind, state, event);
-  return toRecordView(await stateAt(eventLog, stream, entry.title, evolve, moment));
+  const fold = () => foldRecord(ports, stream, moment);
+  return toRecordView(await stateAt(ports.eventLog, stream, entry.title, moment, fold));
+}
+
+function evolveOf(stream: string): Evolve<RecordState> {
+  const kind = kindOfStream(stream);
+  return (state, event) => evolveRecord(kind, state, event);
+}
+
+/**
+ * Resolves with the fold of a record's events up to a moment: as `foldStream`, but if they are many, from the last kept state on.
+ */
+async function foldRecord(
+  ports: StatePorts,
+  stream: string,
+  moment: Moment,
+): Promise<RecordState | undefined> {
+  const evolve = evolveOf(stream);
+  const range = rangeOf<RecordState>(moment);
+  let begin: RecordState | undefined;
+  if ('asOf' in moment) {
+    begin = await foldStream(ports.eventLog, stream, evolve, { ...range, version: KEPT_EVERY });
+    if (begin && begin.version < KEPT_EVERY) return begin;
+  }
+  const isWanted = ({ version, updatedAt }: RecordState) =>
+    'asOf' in moment ? Date.parse(updatedAt) <= moment.asOf : version <= moment.version;
+  const mayBeKept = 'asOf' in moment || moment.version > KEPT_EVERY;
+  const kept = mayBeKept ? await keptState(ports, stream, isWanted) : undefined;
+  return foldStream(ports.eventLog, stream, evolve, { ...range, state: kept ?? begin });
 }
 
 /** Sorts changes into the schema's field order, wherever a page begins. */

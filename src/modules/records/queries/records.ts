@@ -17,7 +17,7 @@ import type { ReadModels, Row } from '../../../storage/readModels.ts';
  * Events read at once. A stream may have many thousands of versions of up to 1 MiB: it is folded a chunk at a time,
  * so that only one chunk and the state are held, and requests are served between chunks.
  */
-const CHUNK = 500;
+const CHUNK = 200;
 
 /** Returns the state after the next event; throws an `UnreadableError` for one that cannot be folded. */
 export type Evolve<State> = (state: State | undefined, event: RecordedEvent) => State;

@@ -59,7 +59,7 @@ export async function encountersAt(
   const unreadable: string[] = [];
   const look = async (id: string) => {
     try {
-      const view = await readRecordAt(ports.eventLog, workspace, encounter, id, { asOf });
+      const view = await readRecordAt(ports, workspace, encounter, id, { asOf });
       if (view.record.patient_id === patientId) items.push(view);
     } catch (error) {
       if (error instanceof UnreadableError) unreadable.push(id);
