@@ -18,10 +18,14 @@ const KILLS = Number(process.env.TEST_HL7_KILLS ?? 3);
 const PATIENCE_MS = 300_000 + 100 * MESSAGES;
 
 let folder: string;
+let service: ServiceProcess | undefined;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'chartledger-day-'));
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(async () => {
+  await service?.end('SIGKILL');
+  await rm(folder, { recursive: true, force: true });
+});
 
 test(`a hospital's day of ${MESSAGES} messages, in and out of order, with repeats and merges, leads to the records of the model, the service killed ${KILLS} times`, {
   timeout: PATIENCE_MS,
@@ -30,7 +34,7 @@ test(`a hospital's day of ${MESSAGES} messages, in and out of order, with repeat
   const messages = hospital.day(MESSAGES);
   const port = await freePort();
   const env = { DATA_DIR: folder, ROLES: 'api,projector,mllp', MLLP_PORT: String(port) };
-  let service = new ServiceProcess(env);
+  service = new ServiceProcess(env);
   let isUp: Promise<unknown> = service.url();
   let sender: RawSender | undefined;
   const acknowledged = async (message: DayMessage): Promise<string[]> => {

@@ -40,6 +40,11 @@ export function addressOf(segment: Segment | undefined, field: number): Address 
   };
 }
 
+/** Returns it as the fields that people and places have. */
+export function addressFields({ street, line2, city, state, zip, country }: Address) {
+  return { address_line_1: street, address_line_2: line2, city, state, zip_code: zip, country };
+}
+
 function chosen(addresses: readonly Repetition[]): Repetition | undefined {
   const placeOf = (address: Repetition) => TYPES.indexOf(address.value(7) ?? '');
   return addresses.filter((one) => placeOf(one) >= 0).toSorted((a, b) => placeOf(a) - placeOf(b))[0];

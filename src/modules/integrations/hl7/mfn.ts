@@ -1,6 +1,6 @@
 import type { Operation } from '../operations.ts';
 import { type MapEvent, type MappingContext, recordOperation, Sourced, sourced } from './context.ts';
-import { addressOf, emailOf, nameOf, phoneOf } from './dataTypes.ts';
+import { addressFields, addressOf, emailOf, nameOf, phoneOf } from './dataTypes.ts';
 import type { Repetition, Segment } from './parser.ts';
 import { isNpi } from './records.ts';
 
@@ -36,15 +36,13 @@ function practitioner(context: MappingContext, staff: Segment): Operation[] {
     context.refuse('101', staff.at(id?.value ? 3 : 1), 'Send the key, the family name and the given name.');
     return [];
   }
-  const address = addressOf(staff, 11);
   const ways = [...staff.repetitions(10), ...staff.repetitions(15)];
   const fields = {
     id: new Sourced(id.value, id.origin),
     ...{ first_name: first, last_name: last, npi: npiIn(staff, details) },
     ...{ phone: phoneOf(ways), email: emailOf(ways) },
     specialty: sourced(details?.value(5), details?.at(5, 1)),
-    ...{ address_line_1: address.street, address_line_2: address.line2, city: address.city },
-    ...{ state: address.state, zip_code: address.zip, country: address.country },
+    ...addressFields(addressOf(staff, 11)),
   };
   return [recordOperation('provider', staff.at(), fields)];
 }
@@ -72,12 +70,10 @@ function location(context: MappingContext, place: Segment): Operation[] {
     context.warn('101', place.at(4), 'The location does not name its organization, so it is ignored.');
     return [];
   }
-  const address = addressOf(place, 5);
   const fields = {
     id: new Sourced(id, { at: place.at(1, 4) }),
     ...{ name, phone: phoneOf(place.repetitions(6)) },
-    ...{ address_line_1: address.street, address_line_2: address.line2, city: address.city },
-    ...{ state: address.state, zip_code: address.zip, country: address.country },
+    ...addressFields(addressOf(place, 5)),
   };
   return [recordOperation('facility', place.at(), fields, isPart)];
 }

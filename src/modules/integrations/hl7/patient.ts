@@ -9,7 +9,17 @@ import {
   sourced,
   unlessCleared,
 } from './context.ts';
-import { addressOf, assignedBy, emailOf, isSsn, lastFourOf, nameOf, phoneOf, placeOf } from './dataTypes.ts';
+import {
+  addressFields,
+  addressOf,
+  assignedBy,
+  emailOf,
+  isSsn,
+  lastFourOf,
+  nameOf,
+  phoneOf,
+  placeOf,
+} from './dataTypes.ts';
 import type { Repetition, Segment, Value } from './parser.ts';
 
 const RANKS = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'] as const;
@@ -273,12 +283,8 @@ function demographics(context: MappingContext, segment: Segment) {
     phone: phoneOf(ways),
     email: emailOf(ways),
     ssn_last4: ssnLast4Of(context, segment),
-    address_line_1: address.street,
-    address_line_2: address.line2,
-    city: address.city,
+    ...addressFields(address),
     state: stateOf(context, segment, address.state),
-    zip_code: address.zip,
-    country: address.country,
   };
 }
 
