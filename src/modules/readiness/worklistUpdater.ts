@@ -77,16 +77,13 @@ interface EvaluationOptions {
 /** Shared by all that keep up the worklist: they evaluate one after the other, as each changes the counts. */
 export class WorklistWork {
   readonly settings: FollowedSettings;
-  /** The encounters that depend on events up to here have been evaluated, or are under way. */
-  evaluated: Position;
   readonly #ports: QueryPorts;
   readonly #rows: WorklistRows;
   readonly #workspaces = new Set<string>();
   readonly #quietUntil: Position;
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(ports: QueryPorts, rows: WorklistRows, evaluated: Position, quietUntil: Position) {
-    this.evaluated = evaluated;
+  private constructor(ports: QueryPorts, rows: WorklistRows, quietUntil: Position) {
     this.settings = new FollowedSettings(ports.eventLog);
     this.#ports = ports;
     this.#rows = rows;
@@ -96,9 +93,7 @@ export class WorklistWork {
   /** Rejects with `unavailable`. */
   static async open(ports: QueryPorts): Promise<WorklistWork> {
     const rows = await WorklistRows.open(ports.readModels);
-    // An interrupted write may have brought it further.
-    const evaluated = await ports.readModels.checkpoint(readinessModel);
-    const work = new WorklistWork(ports, rows, evaluated, await begunAt(ports, rows));
+    const work = new WorklistWork(ports, rows, await begunAt(ports, rows));
     for await (const { body } of allRows(ports.readModels, workspacesModel, WORKSPACES)) {
       work.#workspaces.add(body.workspace);
     }
@@ -257,7 +252,6 @@ async function followRecords(
         workspacesOf(event, work.workspaces).map((workspace) => fanOutOf(readModels, workspace, event)),
       ),
     );
-    if (postponed.size === 0) work.evaluated = batch.position;
     await work.write(fanOuts.add(rows), postponed.size > 0 ? 0 : batch.position);
   }
 }
@@ -467,10 +461,12 @@ export async function updateWorklist(
   if (begun && begun.body.rules !== rulesDigest) await requestRebuild(ports.readModels, readinessModel);
   await loadCheckpoint(readinessModel, ports);
   const work = await WorklistWork.open(ports);
+  // An interrupted write may have brought it further.
+  const after = await ports.readModels.checkpoint(readinessModel);
   const fanOuts = await FanOuts.open(ports.readModels, work.workspaces);
   const end = new AbortController();
   const until = AbortSignal.any([signal, end.signal]);
-  const options = { after: work.evaluated, gather: ports.gather, signal: until };
+  const options = { after, gather: ports.gather, signal: until };
   const tasks = [
     followRecords(ports, work, options, fanOuts),
     runFanOuts(ports, work, fanOuts, until),
@@ -513,8 +509,6 @@ async function runFanOuts(
     const encounters = new Map(
       next.map(({ id, order }) => [recordIdOf(id), { order, trigger, isOneOfSeveral }]),
     );
-    // Later events are followed yet, and evaluated then.
-    const options = { beside: [after], isQuiet, waitAfter: work.evaluated };
-    await work.evaluate(workspace, encounters, row.order, options);
+    await work.evaluate(workspace, encounters, row.order, { beside: [after], isQuiet });
   }
 }
