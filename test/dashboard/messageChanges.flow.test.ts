@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runInWorkspace } from '../support/cli.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
-import { freshId } from '../support/fhir.ts';
+import { fhirEncounter, fhirPatient, freshId, sendFhir } from '../support/fhir.ts';
 import { waitingMessage } from '../support/messages.ts';
 import { phi } from '../support/output.ts';
+import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
@@ -159,6 +160,24 @@ onEmbeddedEngines((start) => {
       stdout: `Message ${other.id} is put aside.\n`,
     });
     expect(await waiting()).not.toContain(other.id);
+  });
+
+  test('all that wait are resent by one click, and so accepted where what they lacked is there by now', async () => {
+    const unseen = fhirPatient();
+    await sendRefused();
+    await sendFhir(service, '/fhir/Encounter', fhirEncounter({ reference: `Patient/${unseen.id}` }));
+    const ids = await waiting();
+    const path = `/workspaces/${workspace}/messages`;
+    expect((await integrator.get(path)).text).toContain(`>Resend ${ids.length} waiting<`);
+    expect((await compliance.get(path)).text).not.toContain('waiting<');
+    await service.post('/integration/patients', { ...samples.patient(), id: unseen.id });
+    const appended = await appendedBy(service, async () => {
+      expect((await integrator.post(`${path}/resend`, {})).status).toBe(303);
+    });
+    expect(appended).toEqual([expect.stringMatching(/^clinic\.encounter-.*: EncounterUpserted$/)]);
+    const after = (await integrator.get(`${path}?rejected=yes`)).text;
+    expect(after).toContain(`Processed again: ${ids.length}. Accepted: 1.`);
+    expect(await waiting()).toHaveLength(ids.length - 1);
   });
 
   test('only administrators correct; compliance staff look', async () => {

@@ -69,8 +69,15 @@ onEmbeddedEngines((start) => {
     expect(accesses).toEqual([{ action: 'message.list', query: { limit: '50', rejected: 'false' } }]);
     const size = (text: string) => `${Buffer.byteLength(text)} B`;
     expect(cellsOf(page).map(([, ...cells]) => cells)).toEqual([
-      ['default', 'HL7 v2', 'accepted', '1', '0', size(hl7.trimEnd())],
-      ['default', 'FHIR', 'rejected', '1', '1', size(JSON.stringify(bad))],
+      ['default', 'HL7 v2', 'accepted', '1', '', size(hl7.trimEnd())],
+      [
+        'default',
+        'FHIR',
+        'rejected',
+        '1',
+        'Send the full date, with month and day.',
+        size(JSON.stringify(bad)),
+      ],
       ['default', 'FHIR', 'accepted', '2', expect.any(String), size(JSON.stringify(sent))],
     ]);
     expect(saidBy(page)).toContain('Not processed yet 0 Accepted 2 Partly accepted 0 Rejected 1');

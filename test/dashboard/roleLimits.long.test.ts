@@ -97,6 +97,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/requests/:id',
   ],
   messageWorkers: [
+    'post /workspaces/:workspace/messages/resend',
     'post /workspaces/:workspace/messages/:message/resend',
     ...both('/workspaces/:workspace/messages/:message/put-aside'),
   ],

@@ -3,7 +3,7 @@ import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { Workspace } from '../../modules/auth/apiKeys.ts';
 import type { Message } from '../../modules/integrations/messages/message.ts';
 import type { ProcessedMessage } from '../../modules/integrations/messages/store.ts';
-import { requireCorrectable } from '../../modules/integrations/replay/resend.ts';
+import { isBefore, requireCorrectable } from '../../modules/integrations/replay/resend.ts';
 import {
   correctWaiting,
   putMessageAside,
@@ -29,12 +29,18 @@ import { empty } from '../components/text.ts';
 import { messagePath, messagesPath, messagesSection } from '../components/urls.ts';
 import { findMessage, problems, records } from './message.ts';
 import { editableText } from './messageContent.ts';
-import { stateBadge } from './messages.ts';
+import { MOST_RESENT, stateBadge } from './messages.ts';
 
 /** `…/messages/{id}`: processing a message again, correcting it, and putting it aside. */
 export function messageChangeRoutes(ports: WaitingPorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/messages/:message';
   return [
+    {
+      method: 'post',
+      path: '/workspaces/:workspace/messages/resend',
+      roles: messageWorkers,
+      handle: (visit) => resendAll(ports, visit),
+    },
     {
       method: 'post',
       path: `${path}/resend`,
@@ -94,6 +100,20 @@ async function resend(ports: WaitingPorts, visit: Visit): Promise<Reply> {
       : `The message was processed again: ${became.state}.`,
   );
   return { redirect: messagePath(visit.workspace, message.id) };
+}
+
+/** Processes the oldest waiting messages again. */
+async function resendAll(ports: WaitingPorts, visit: Visit): Promise<Reply> {
+  const { workspace, caller, notice } = visit;
+  const waiting = await Array.fromAsync(ports.messages.rejected(workspace));
+  const oldest = waiting.toSorted((one, other) => (isBefore(one, other) ? -1 : 1)).slice(0, MOST_RESENT);
+  let accepted = 0;
+  for (const message of oldest) {
+    const became = await resendWaiting(ports, caller, workspaceOf(ports, visit), message);
+    if (became.state === 'accepted') accepted += 1;
+  }
+  notice(`Processed again: ${oldest.length}. Accepted: ${accepted}.`);
+  return { redirect: messagesPath(workspace, { rejected: 'yes' }) };
 }
 
 /** What is shown of an attempt to correct a message. */

@@ -15,6 +15,7 @@ import {
   type DashboardRoute,
   type Html,
   html,
+  messageWorkers,
   type Reply,
   requestReaders,
   type Visit,
@@ -156,11 +157,41 @@ function messageTable(workspace: string, messages: readonly Message[]): Html {
       { title: 'Format', cell: ({ format }) => html`<span class="nowrap">${formatTexts[format]}</span>` },
       { title: 'State', cell: ({ state }) => stateBadge(state) },
       { title: 'Records', cell: ({ records }) => records.toLocaleString('en-US') },
-      { title: 'Problems', cell: ({ problems }) => problems.length },
+      { title: 'Problem', cell: ({ problems }) => firstProblem(problems) },
       { title: 'Size', cell: ({ size }) => html`<span class="nowrap">${fileSize(size)}</span>` },
     ],
     messages,
   );
+}
+
+/** Returns the worst problem in words, and how many more there are. */
+function firstProblem(problems: Message['problems']): Html | undefined {
+  const first = problems.find(({ severity }) => severity === 'error') ?? problems[0];
+  if (first === undefined) return undefined;
+  const more = problems.length - 1;
+  return html`${first.text}${more > 0 && html` <small class="muted nowrap">and ${more} more</small>`}`;
+}
+
+/** Maximum number of waiting messages that are processed again at a time. */
+export const MOST_RESENT = 100;
+
+/** Resolves with the button that processes the waiting messages again, for those who may; undefined where there are none. */
+async function resendForm(
+  { messages }: MessagePagePorts,
+  { workspace, csrf, may }: Visit,
+): Promise<Html | undefined> {
+  if (!may(messageWorkers)) return undefined;
+  let count = 0;
+  for await (const _ of messages.rejected(workspace)) {
+    count += 1;
+    if (count === MOST_RESENT) break;
+  }
+  if (count === 0) return undefined;
+  const label =
+    count === MOST_RESENT ? `Resend the oldest ${MOST_RESENT} waiting` : `Resend ${count} waiting`;
+  return html`<form method="post" action="/dashboard${messagesPath(workspace)}/resend">${csrf}
+<div class="actions"><button type="submit" class="outline">${label}</button></div>
+</form>`;
 }
 
 export interface MessagePagePorts {
@@ -216,6 +247,7 @@ async function list(ports: MessagePagePorts, visit: Visit): Promise<Reply> {
 <p class="muted">FHIR and HL7 v2 messages from EMRs, for as long as they are kept, and their outcomes.</p>
 ${charts}
 ${form(workspace, query, range, [BUILT_IN_SOURCE, ...sources.map(({ id }) => id)])}
+${isNewest && (await resendForm(ports, visit))}
 ${found.items.length > 0 && messageTable(workspace, found.items)}
 ${older(workspace, { ...limits, range }, found, isNewest)}`;
   return { page: { title: messagesSection, section: messagesSection, body } };
