@@ -88,7 +88,10 @@ export class Hospital {
     const isIdentified = isWhole || isAppointment || isNamed;
     if (['A40', 'A34', 'A47'].includes(code))
       return this.#mergePatients(patient, one.other, isNamed ? name : undefined);
-    if (!isIdentified && !this.patients.has(patient)) return 'AE';
+    const isSame = ['A42', 'A50'].includes(code) && visit === one.otherVisit;
+    const isTooLate = ['A27', 'A38'].includes(code) && hasBegun(this.visits.get(visit));
+    // What changes nothing needs no patient.
+    if (!isIdentified && !this.patients.has(patient)) return isSame || isTooLate ? 'AA' : 'AE';
     if (isAppointment) this.patients.set(patient, this.patients.get(patient) ?? { last_name: name });
     else if (isIdentified) this.patients.set(patient, { ...this.patients.get(patient), last_name: name });
     if (code === 'A28' || code === 'A31') return 'AA';
@@ -105,8 +108,6 @@ export class Hospital {
     const before = this.visits.get(id);
     const plain = { ...before, patient_id: patient };
     const isOpen = before === undefined || before.isVoid === true;
-    const hasBegun =
-      !isOpen && (before.is_completed === true || ['in-progress', 'finished'].includes(before.status ?? ''));
     const classed = { ...plain, visit_type: 'outpatient' };
     const set = (next: ModelVisit) => this.visits.set(id, next);
     const date_of_service = dateOf(day);
@@ -122,10 +123,10 @@ export class Hospital {
       }
       case 'A05':
       case 'A14':
-        if (!hasBegun) set({ ...classed, status: 'planned', is_completed: false, isVoid: false });
+        if (!hasBegun(before)) set({ ...classed, status: 'planned', is_completed: false, isVoid: false });
         break;
       case 'S12':
-        if (!hasBegun) {
+        if (!hasBegun(before)) {
           set({ ...classed, status: 'planned', is_completed: false, isVoid: false, date_of_service });
         }
         break;
@@ -151,7 +152,7 @@ export class Hospital {
       case 'A38':
       case 'S15':
       case 'S26':
-        if (!hasBegun) set({ ...plain, isVoid: true });
+        if (!hasBegun(before)) set({ ...plain, isVoid: true });
         break;
       case 'P06':
         set({ ...classed, is_completed: true });
@@ -209,6 +210,12 @@ export class Hospital {
     }
     return 'AA';
   }
+}
+
+/** Whether a visit takes place or took place, and is not void. */
+function hasBegun(visit: ModelVisit | undefined): boolean {
+  if (visit === undefined || visit.isVoid === true) return false;
+  return visit.is_completed === true || ['in-progress', 'finished'].includes(visit.status ?? '');
 }
 
 function dateOf(day: number): string {
