@@ -203,6 +203,8 @@ onEmbeddedEngines((start) => {
       [
         ['PatientUpserted', a, b],
         ['PatientUpserted', c, made],
+        // It takes over what is known of the former one, then has what the message says.
+        ['PatientUpserted', made, undefined],
         ['PatientUpserted', made, undefined],
       ].toSorted(),
     );
@@ -224,10 +226,36 @@ onEmbeddedEngines((start) => {
     await post('encounters', { id: freshId('visit'), patient_id: unknown });
   });
 
-  test('without a survivor nothing is merged; a merge the other way ends the first one', async () => {
+  test('who survives and is not there is made of who ends; of two who are not there nothing is', async () => {
+    const [a = ''] = await patients('a');
+    const { first_name, last_name, date_of_birth } = (await read('patients', a)).body.record;
+    const made = freshId('made');
+    const events = await changesBy(service, async () => expect(await sendMerge([a, made])).toEqual(['AA']));
+    expect(events.map(({ data }) => data)).toEqual([
+      { id: made, first_name, last_name, date_of_birth },
+      { id: a, merged_into: made },
+    ]);
+    const refused = await appendedBy(service, async () => {
+      expect(await sendMerge([freshId('nobody'), freshId('nobody')])).toEqual(['AE', '204']);
+    });
+    expect(refused).toEqual([]);
+  });
+
+  test('by FHIR, nobody survives whom the key may not write', async () => {
+    const [a = ''] = await patients('a');
+    const limited = service.as((await service.createKey('clinic', ['write:encounter'])).key);
+    const refused = await appendedBy(service, async () => {
+      const link = [{ type: 'replaced-by', other: { reference: `Patient/${freshId('made')}` } }];
+      const sent = bundle('batch', { ...fhirPatient({ link }), id: a });
+      const { status, body } = await sendFhir(limited, '/fhir', sent);
+      expect([status, JSON.stringify(body).includes('403')]).toEqual([200, true]);
+    });
+    expect(refused).toEqual([]);
+  });
+
+  test('a patient is not merged into itself; a merge the other way ends the first one', async () => {
     const [a = '', b = ''] = await patients('a', 'b');
     const refused = await appendedBy(service, async () => {
-      expect(await sendMerge([a, freshId('nobody')])).toEqual(['AE', '204']);
       expect(await sendMerge([a, a])).toEqual(['AA', '204']);
     });
     expect(refused).toEqual([]);

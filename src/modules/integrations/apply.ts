@@ -146,8 +146,12 @@ export async function applyOperations(
   const guarded = await run.guard?.(operations);
   for (const [one, came] of guarded ?? []) if ('error' in came) results.set(one, came);
   const allowed = operations.filter((one) => !results.has(one));
-  const merges = allowed.filter((one) => one.type === 'merge');
-  if (!run.dryRun) for (const one of merges) await continueRecord(ports, run.caller, one);
+  for (const one of allowed) {
+    if (run.dryRun || one.type !== 'merge') continue;
+    const continued = await resultOne(run, one.kind, () => continueRecord(ports, run.caller, one));
+    if (continued && 'error' in continued) results.set(one, continued);
+  }
+  const merges = allowed.filter((one) => one.type === 'merge' && !results.has(one));
   const records = allowed.filter((one) => one.type === 'record');
   const said = await presentlySaid(ports, run, records);
   for (const one of records) if (!said.has(one)) results.set(one, { outcome: 'left_out' });
@@ -268,11 +272,11 @@ function pendingIn(
   return { dryRun, isForeseen: dryRun && isWritten };
 }
 
-async function resultOne(
+async function resultOne<Result>(
   { stopping, authorize }: IngestRun,
   kind: string,
-  write: () => Promise<OperationResult>,
-): Promise<OperationResult> {
+  write: () => Promise<Result>,
+): Promise<Result | { error: ServiceError }> {
   try {
     stopping.throwIfAborted();
     authorize(kind);
