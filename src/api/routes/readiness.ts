@@ -11,7 +11,7 @@ import { shownCounts } from '../../modules/readiness/counts.ts';
 import { readReadiness } from '../../modules/readiness/queries.ts';
 import type { CausedFinding } from '../../modules/readiness/replay.ts';
 import { rules } from '../../modules/readiness/rules/index.ts';
-import { severities } from '../../modules/readiness/rules/rule.ts';
+import { lastFilingDay, severities } from '../../modules/readiness/rules/rule.ts';
 import { readWorklist, type Worklist } from '../../modules/readiness/worklist.ts';
 import type { WorklistEntry } from '../../modules/readiness/worklistModel.ts';
 import type { HistoryPorts } from '../../modules/records/queries/history.ts';
@@ -100,8 +100,7 @@ const DAY_MS = 86_400_000;
 /** Returns what is left at a moment of the time in which a payer takes a claim, which ends at another. */
 function filingView(end: number | undefined, at: number): z.infer<typeof filingSchema> {
   if (end === undefined) return null;
-  const last_day = new Date(end - DAY_MS).toISOString().slice(0, 10);
-  return { last_day, days_left: Math.ceil((end - at) / DAY_MS) - 1 };
+  return { last_day: lastFilingDay(end), days_left: Math.ceil((end - at) / DAY_MS) - 1 };
 }
 
 const readinessSchema = z

@@ -17,7 +17,7 @@ import {
   type Tally,
 } from '../../modules/readiness/counts.ts';
 import { rules } from '../../modules/readiness/rules/index.ts';
-import { dayOf } from '../../modules/readiness/rules/rule.ts';
+import { dayOf, lastFilingDay } from '../../modules/readiness/rules/rule.ts';
 import {
   readProgress,
   readWorklist,
@@ -168,16 +168,16 @@ async function* exported(
   }
 }
 
-/** Returns the last day (UTC) on which the payer takes a claim; undefined without a filing limit. */
-function lastFilingDay({ filing_end: end }: WorklistEntry): string | undefined {
-  return end === undefined ? undefined : dayOf(new Date(end - DAY_MS).toISOString());
+/** Returns the day by which a claim is to be filed; undefined without a filing limit. */
+function fileBy({ filing_end: end }: WorklistEntry): string | undefined {
+  return end === undefined ? undefined : lastFilingDay(end);
 }
 
 function linesOf(entry: WorklistEntry): string[] {
   const { encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id } = entry;
   const own = {
     ...{ encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id },
-    ...{ billed_at: entry.billed?.at, claim_id: entry.billed?.id, filing_last_day: lastFilingDay(entry) },
+    ...{ billed_at: entry.billed?.at, claim_id: entry.billed?.id, filing_last_day: fileBy(entry) },
   };
   const findings = entry.findings.map(({ rule, severity, kind, id, field }) => ({
     ...{ rule, severity, record_kind: kind, record_id: id, field },
@@ -407,7 +407,7 @@ function worklistTable(
           html`${readinessBadge(state)}${billed && html` ${badge('Billed', 'neutral')}`}`,
       },
       { title: 'Date of service', cell: ({ date_of_service: date }) => fieldValue(date && dayOf(date)) },
-      { title: 'File by', cell: (entry) => fieldValue(lastFilingDay(entry)) },
+      { title: 'File by', cell: (entry) => fieldValue(fileBy(entry)) },
       { title: 'Patient', cell: ({ patient_id: id }) => referred('patient', id) },
       { title: 'Payer', cell: ({ payer_id: id }) => referred('payer', id) },
       { title: 'Facility', cell: ({ facility_id: id }) => referred('facility', id) },

@@ -9,7 +9,7 @@ import { encounterReadinessStream, recordStream } from '../../domain/events/stre
 import { upcast } from '../../domain/events/upcasting.ts';
 import { evolveRecord, type RecordState } from '../../domain/records/fold.ts';
 import type { RecordFields } from '../../domain/records/schema/kind.ts';
-import { asUnreadable, type UnreadableError } from '../../platform/errors.ts';
+import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { foldStream } from '../records/queries/records.ts';
 import { billedRecord, partsOf, recordKey } from './rules/facts.ts';
@@ -147,33 +147,49 @@ interface BilledFacts extends Required<Pick<BillingFacts, 'claim' | 'billed' | '
   position: Position;
 }
 
+/** Reads something about each of some encounters, many at once; resolves with it by their ids, without those of which there is nothing. */
+async function readEach<Result extends object>(
+  encounterIds: readonly string[],
+  read: (id: string) => Promise<Result | undefined>,
+): Promise<Map<string, Result | UnreadableError>> {
+  const found = new Map<string, Result | UnreadableError>();
+  const look = async (id: string) => {
+    const result = await read(id).catch(asUnreadable);
+    if (result !== undefined) found.set(id, result);
+  };
+  for (let at = 0; at < encounterIds.length; at += AT_ONCE) {
+    await Promise.all(encounterIds.slice(at, at + AT_ONCE).map(look));
+  }
+  return found;
+}
+
+async function billingOf(
+  eventLog: EventLog,
+  workspace: string,
+  encounterId: string,
+): Promise<Billing | undefined> {
+  const stream = encounterReadinessStream(workspace, encounterId);
+  return (await foldStream(eventLog, stream, evolveBilling))?.billing;
+}
+
 /**
  * Resolves with what was billed for encounters, by their ids and according to the log: nothing for one that was not
  * billed, and an error for one that cannot be read. Rejects with `unavailable`.
  */
-export async function readBilling(
+export function readBilling(
   eventLog: EventLog,
   workspace: string,
   encounters: readonly BillingFacts[],
 ): Promise<Map<string, BilledFacts | UnreadableError>> {
-  const found = new Map<string, BilledFacts | UnreadableError>();
   const versions = new BilledVersions(eventLog, workspace);
-  const read = async (facts: BillingFacts): Promise<BilledFacts | undefined> => {
-    const stream = encounterReadinessStream(workspace, facts.encounter.id);
-    const billing = (await foldStream(eventLog, stream, evolveBilling))?.billing;
+  const factsById = new Map(encounters.map((facts) => [facts.encounter.id, facts]));
+  return readEach([...factsById.keys()], async (id) => {
+    const billing = await billingOf(eventLog, workspace, id);
     if (billing === undefined) return undefined;
     const { firstBilled, position } = billing;
-    const billed = await versions.of(billing, facts);
+    const billed = await versions.of(billing, factsById.get(id) as BillingFacts);
     return { claim: claimOf(billing), billed, firstBilled, position };
-  };
-  const look = async (facts: BillingFacts) => {
-    const billed = await read(facts).catch(asUnreadable);
-    if (billed !== undefined) found.set(facts.encounter.id, billed);
-  };
-  for (let at = 0; at < encounters.length; at += AT_ONCE) {
-    await Promise.all(encounters.slice(at, at + AT_ONCE).map(look));
-  }
-  return found;
+  });
 }
 
 /**
@@ -185,14 +201,10 @@ export async function readClaims(
   workspace: string,
   encounterIds: readonly string[],
 ): Promise<Map<string, Claim>> {
-  const found = new Map<string, Claim>();
-  const look = async (id: string) => {
-    const stream = encounterReadinessStream(workspace, id);
-    const state = await foldStream(eventLog, stream, evolveBilling).catch(asUnreadable);
-    if (state !== undefined && 'billing' in state && state.billing) found.set(id, claimOf(state.billing));
-  };
-  for (let at = 0; at < encounterIds.length; at += AT_ONCE) {
-    await Promise.all(encounterIds.slice(at, at + AT_ONCE).map(look));
-  }
-  return found;
+  const found = await readEach(encounterIds, (id) => billingOf(eventLog, workspace, id));
+  return new Map(
+    [...found].flatMap(([id, billing]) =>
+      billing instanceof UnreadableError ? [] : [[id, claimOf(billing)] as const],
+    ),
+  );
 }

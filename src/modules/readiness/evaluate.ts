@@ -113,8 +113,9 @@ export async function evaluate(
     readBilling(eventLog, workspace, asked),
     loadVisits(readModels, workspace, positions, compared),
   ]);
-  const members = [...visits.values()].flatMap((visit) => visit.members);
-  const others = new Set(isOff(duplicateOfBilled) ? [] : members.flatMap(({ record }) => record?.id ?? []));
+  const othersOf = ([id, { members }]: [string, Visit]) =>
+    members.flatMap(({ record }) => (record && record.id !== id ? [record.id] : []));
+  const others = new Set(isOff(duplicateOfBilled) ? [] : [...visits].flatMap(othersOf));
   const sameVisitBilled = await readClaims(eventLog, workspace, [...(await mayBeBilled([...others]))]);
   return new Map(
     all.flatMap((named) => {

@@ -151,6 +151,11 @@ export function filingEnd(
   return (firstBilled?.get(payerId) ?? end) < end ? undefined : end;
 }
 
+/** Returns the last day (UTC) on which the payer takes a claim, by its `filingEnd`. */
+export function lastFilingDay(end: number): string {
+  return dayOf(new Date(end - DAY_MS).toISOString());
+}
+
 /** `blocks`: the payer would refuse the claim. `warns`: it may. */
 export const severities = ['blocks', 'warns'] as const;
 export type Severity = (typeof severities)[number];
