@@ -101,7 +101,7 @@ const impossibleVisits: Readonly<Record<string, readonly string[]>> = {
 const visitAtFacility: Rule = {
   code: 'visit_at_facility',
   severity: 'warns',
-  title: 'Facilities of this type have such visits',
+  title: 'The visit type is possible at a facility of this type',
   source: 'CMS Place of Service Code Set; X12 005010X222A1 (837P), loop 2300, CLM05-1',
   reads: ['encounter.visit_type', 'encounter.facility_id', 'facility.facility_type'],
   check: ({ encounter, facility }) =>
