@@ -5,7 +5,9 @@ import { describe, expect, test } from 'vitest';
 const pages = [
   'README.md',
   'CHANGELOG.md',
-  ...globSync(['docs/**/*.md', 'ops/**/*.md', 'clients/*/*.md']).toSorted(),
+  ...globSync(['docs/**/*.md', 'ops/**/*.md', 'clients/*/*.md'], {
+    exclude: ['**/node_modules/**'],
+  }).toSorted(),
 ];
 
 /** A page without its blocks and spans of code, where brackets are no links. */
