@@ -66,22 +66,16 @@ onEmbeddedEngines((start) => {
     const accesses = await accessesBy(service, async () => {
       expect(await appendedBy(service, async () => (page = await show('/messages')))).toEqual([]);
     });
-    expect(accesses).toEqual([{ action: 'message.list', query: { limit: '50', rejected: 'false' } }]);
-    const size = (text: string) => `${Buffer.byteLength(text)} B`;
+    const things = [person, bad.id, patient.id].map((id) => ({ kind: 'patient', record_id: id }));
+    const query = { limit: '50', rejected: 'false' };
+    const shown = { ranges: [], count: 4, things: expect.arrayContaining(things) };
+    expect(accesses).toEqual([{ action: 'message.list', query, shown }]);
     expect(cellsOf(page).map(([, ...cells]) => cells)).toEqual([
-      ['default', 'HL7 v2', 'accepted', '1', '', size(hl7.trimEnd())],
-      [
-        'default',
-        'FHIR',
-        'rejected',
-        '1',
-        'Send the full date, with month and day.',
-        size(JSON.stringify(bad)),
-      ],
-      ['default', 'FHIR', 'accepted', '2', expect.any(String), size(JSON.stringify(sent))],
+      ['ADT A28 HL7 v2', '7', person, '', 'accepted', 'default'],
+      ['Patient FHIR', '', bad.id, 'Send the full date, with month and day.', 'rejected', 'default'],
+      ['Bundle FHIR', '', patient.id, expect.any(String), 'accepted', 'default'],
     ]);
     expect(saidBy(page)).toContain('Not processed yet 0 Accepted 2 Partly accepted 0 Rejected 1');
-    expect(page).not.toContain(String(patient.id));
     expect(page).toContain('Messages not fully accepted per hour: 1 in the last 24 hours');
   });
 
@@ -95,6 +89,38 @@ onEmbeddedEngines((start) => {
     expect(listed(await show(bar.replaceAll('&amp;', '&')))).toEqual([rejected]);
     expect(await statusOf('/messages?range=1y')).toBe(400);
     expect(await statusOf('/messages?page_token=nonsense')).toBe(400);
+  });
+
+  test('a control id leads to its message, in the list and in the search of every page', async () => {
+    const [named] = await messages();
+    let page = '';
+    const accesses = await accessesBy(service, async () => (page = await show('/messages?control_id=7')));
+    expect(listed(page)).toEqual([named]);
+    expect(accesses).toMatchObject([{ action: 'message.list', query: { control_id: '7' } }]);
+    expect(listed(await show('/messages?control_id=7&rejected=yes'))).toEqual([]);
+    expect(await show('/messages?control_id=8')).toContain('No messages match.');
+    const search = async (text: string) => {
+      await compliance.get(root);
+      const { headers } = await compliance.post(`${root}/search`, { q: text });
+      return (await compliance.get(String(headers.location).replace('/dashboard', ''))).text;
+    };
+    const searched = await accessesBy(service, async () => (page = await search('7')));
+    expect(listed(page)).toEqual([named]);
+    expect(searched).toMatchObject([
+      { action: 'record.search' },
+      { action: 'message.list', query: { for: 'control id' }, shown: { things: [{ record_id: person }] } },
+    ]);
+    expect(listed(await search('8'))).toEqual([]);
+    expect(saidBy(await show(named ?? ''))).toContain('Event ADT A28 Control ID 7');
+  });
+
+  test('who may not read messages sees of none whom it is about', async () => {
+    const { visitor } = await signedIn(service, 'integrator');
+    const accesses = await accessesBy(service, async () => {
+      const page = await show('/messages', visitor);
+      for (const id of [person, bad.id, patient.id]) expect(page).not.toContain(String(id));
+    });
+    expect(accesses).toEqual([{ action: 'message.list', query: { limit: '50', rejected: 'false' } }]);
   });
 
   test('older ones are on further pages', async () => {

@@ -193,6 +193,69 @@ test('a failing webhook leads to the message, to its record, and back to another
   await eventually(() => expect(endpoint.accepted.length).toBeGreaterThan(0));
 });
 
+test('a bad message is found, understood, corrected and sent again', async () => {
+  const controlId = phi('CTRL-4711');
+  const id = phi('hl7-born');
+  const message = [
+    `MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|${controlId}|P|2.5.1`,
+    'EVN|A28|20260314',
+    `PID|1||${id}^^^HOSP^MR||Lopez^Ana||19841329|F`,
+  ].join('\r');
+  const headers = { 'content-type': 'application/hl7-v2' };
+  await service.send('/hl7/v2', { method: 'POST', headers, body: message });
+  const walk = await Walk.from(page, root);
+  await walk.follow('Messages');
+  const row = page.getByRole('row').filter({ hasText: controlId });
+  await walk.sees(row.filter({ hasText: `ADT A28` }).filter({ hasText: id }));
+  await walk.sees(
+    row.filter({ hasText: 'The month is not one of 01 to 12.' }).filter({ hasText: 'rejected' }),
+  );
+  await expectAccessible(page);
+  await walk.click(row.getByRole('link').first());
+  await walk.press('Show the message');
+  const field = page.getByRole('row').filter({ hasText: 'PID-7 Date of birth' });
+  await walk.sees(field.filter({ hasText: 'The month is not one of 01 to 12.' }));
+  await walk.press('Correct');
+  const changes = await changesBy(service, async () => {
+    const editor = page.getByRole('textbox', { name: 'Message' });
+    await editor.fill((await editor.inputValue()).replace('19841329', '19841229'));
+    await walk.press('Dry run');
+    await walk.sees('Nothing was stored.');
+    await walk.sees(page.getByRole('row').filter({ hasText: id }).filter({ hasText: 'created' }));
+  });
+  expect(changes).toEqual([]);
+  const processed = await changesBy(service, async () => {
+    await walk.press('Process corrected');
+    await walk.sees('The corrected message was processed: accepted.');
+  });
+  expect(processed.map(({ type }) => type)).toEqual(['PatientUpserted']);
+  walk.ends();
+});
+
+test('a message about an unknown patient is marked where it names the patient', async () => {
+  const message = [
+    'MSH|^~\\&|A|B|C|D|20260314||ADT^A03^ADT_A03|CTRL-4712|P|2.5.1',
+    'EVN|A03|20260314',
+    `PID|1||${phi('hl7-unknown')}^^^HOSP^MR`,
+    `PV1|1|O|||||||||||||||||${phi('hl7-visit')}`,
+  ].join('\r');
+  const headers = { 'content-type': 'application/hl7-v2' };
+  await service.send('/hl7/v2', { method: 'POST', headers, body: message });
+  const walk = await Walk.from(page, root);
+  await walk.search('CTRL-4712');
+  const row = page.getByRole('row').filter({ hasText: 'CTRL-4712' });
+  await walk.sees(row.filter({ hasText: 'refers to a patient that does not exist' }));
+  await walk.click(row.getByRole('link').first());
+  await walk.press('Show the message');
+  await walk.sees(
+    page
+      .getByRole('row')
+      .filter({ hasText: 'PID-3 Patient identifiers' })
+      .filter({ hasText: 'refers to a patient that does not exist' }),
+  );
+  walk.ends();
+});
+
 test('a field leads to the version that changed it', async () => {
   const walk = await Walk.from(page, pathOf('patients', patient.id));
   await walk.follow('Policy number');

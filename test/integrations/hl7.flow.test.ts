@@ -151,7 +151,7 @@ onEmbeddedEngines((start) => {
           ['MSA', 'AA', 'a'],
           ['MSA', 'AE', 'b', 'encounter.provider_id refers to a provider that does not exist.'],
           [
-            ...['ERR', '', 'PV1^1', '204^Unknown key identifier^HL70357', 'E', '', '', ''],
+            ...['ERR', '', 'PV1^1^7^1^1', '204^Unknown key identifier^HL70357', 'E', '', '', ''],
             'encounter.provider_id refers to a provider that does not exist.',
           ],
           ['MSA', 'AA', 'c'],
@@ -173,7 +173,7 @@ onEmbeddedEngines((start) => {
     const [first, ...remarks] = segmentsIn(await send(service, message));
     expect(first).toEqual(['MSA', 'AA', 'C-1']);
     expect(remarks.map((fields) => [fields[2], fields[3]?.slice(0, 3), fields[4], fields[8]])).toEqual([
-      ['PV1^1^7', '102', 'W', 'provider.npi has a wrong check digit.'],
+      ['PV1^1^7^1^1', '102', 'W', 'provider.npi has a wrong check digit.'],
       ...[
         ['date_of_service', 'the date of service'],
         ['facility_id', 'the place of service'],

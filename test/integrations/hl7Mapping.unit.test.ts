@@ -25,7 +25,7 @@ test('a message brings its own delimiters', () => {
         severity: 'error',
         code: '102',
         location: 'PID^1^7',
-        text: 'Send the full date of birth: YYYYMMDD.',
+        text: 'The month and the day are missing. Send the date of birth as YYYYMMDD.',
       },
     ],
   });

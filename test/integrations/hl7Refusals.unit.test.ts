@@ -38,8 +38,8 @@ describe('a message is refused', () => {
     ['AE', '101', 'PID^1^7', hl7Message('DFT^P03', [without(7), ['IN1', { 1: '1', 3: 'A' }]])],
     [
       'AE',
-      '101',
-      'TXA^1^12',
+      '100',
+      'TXA^1',
       hl7Message('MDM^T02', [pid, visit, ['OBX', { 2: 'ED', 5: '^^PDF^Base64^JVBERi0=' }]]),
     ],
     [

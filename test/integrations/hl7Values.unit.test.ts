@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dayOf, momentOf } from '../../src/modules/integrations/hl7/context.ts';
+import { dayOf, momentOf, timeProblem } from '../../src/modules/integrations/hl7/context.ts';
 import { decode, encode, splitMessages } from '../../src/modules/integrations/hl7/framing.ts';
 import {
   escapeText,
@@ -63,12 +63,42 @@ describe('times', () => {
     expect(dayOf('19830229')).toBeUndefined();
   });
 
+  test.each([
+    ['29.02.1984', 'This is not written as YYYYMMDD or YYYYMMDDHHMM, without separators.'],
+    ['1984-02-29', 'This is not written as YYYYMMDD or YYYYMMDDHHMM, without separators.'],
+    ['1984', 'The month and the day are missing.'],
+    ['198413', 'The month is not one of 01 to 12.'],
+    ['19841301', 'The month is not one of 01 to 12.'],
+    ['19840001', 'The month is not one of 01 to 12.'],
+    ['198402', 'The day is missing.'],
+    ['19830229', 'The month does not have this day.'],
+    ['19830200', 'The month does not have this day.'],
+    ['1984022924', 'The hour is not one of 00 to 23.'],
+    ['198402291060', 'The minute is not one of 00 to 59.'],
+    ['19840229101060', 'The second is not one of 00 to 59.'],
+    ['198402291010+1500', 'The offset from UTC is not one of -1400 to +1400.'],
+    ['198402291010', undefined],
+  ])('the problem of %j is %j', (text, problem) => {
+    expect(timeProblem(text)).toBe(problem);
+    expect(momentOf(text, 'UTC') === undefined).toBe(problem !== undefined);
+  });
+
+  test('of a day, what follows it does not matter', () => {
+    expect(timeProblem('1984022924', true)).toBeUndefined();
+    expect(timeProblem('19841329', true)).toBe('The month is not one of 01 to 12.');
+  });
+
   test('one that is none is left out with a warning', () => {
     const visit: [string, Record<number, string>] = ['PV1', { 19: 'V', 44: '202603' }];
     const said = mapped(hl7Message('ADT^A03', [['PID', { 3: 'P' }], visit]), { time_zone: 'UTC' });
     expect(said).toMatchObject({
       operations: [{ fields: { id: 'V', patient_id: 'P', status: 'finished', is_completed: true } }],
-      issues: [{ severity: 'warning', code: '102', location: 'PV1^1^44^1^1' }],
+      issues: [
+        {
+          ...{ severity: 'warning', code: '102', location: 'PV1^1^44^1^1' },
+          text: 'The day is missing. The time is ignored.',
+        },
+      ],
     });
   });
 });

@@ -150,11 +150,14 @@ export async function setUpApp(
 
 /** From where somebody stands to what is looked for next. */
 const MOST_CLICKS = 2;
+/** From the beginning of a walk to its end. */
+const MOST_CLICKS_OF_ALL = 6;
 
 /** Somebody who walks from page to page to an answer, and whose clicks are counted. */
 export class Walk {
   readonly page: Page;
   #clicks = 0;
+  #allClicks = 0;
 
   private constructor(page: Page) {
     this.page = page;
@@ -168,7 +171,7 @@ export class Walk {
 
   /** Opens what leads on, or sends a form. */
   async click(target: Locator): Promise<void> {
-    this.#clicks += 1;
+    this.#count();
     await target.click();
   }
 
@@ -186,7 +189,7 @@ export class Walk {
 
   /** Sends the form in which the cursor is; it takes as much as a click. */
   async enter(): Promise<void> {
-    this.#clicks += 1;
+    this.#count();
     await this.page.keyboard.press('Enter');
   }
 
@@ -201,7 +204,7 @@ export class Walk {
   }
 
   async back(): Promise<void> {
-    this.#clicks += 1;
+    this.#count();
     await this.page.goBack();
   }
 
@@ -213,6 +216,17 @@ export class Walk {
       .waitFor();
     expect(this.#clicks, `clicks to ${String(found)}`).toBeLessThanOrEqual(MOST_CLICKS);
     this.#clicks = 0;
+  }
+
+  /** Ends after at most six clicks, and without having left the dashboard. */
+  ends(): void {
+    expect(this.#allClicks, 'clicks of the walk').toBeLessThanOrEqual(MOST_CLICKS_OF_ALL);
+    expect(new URL(this.page.url()).pathname).toMatch(/^\/dashboard/);
+  }
+
+  #count(): void {
+    this.#clicks += 1;
+    this.#allClicks += 1;
   }
 }
 

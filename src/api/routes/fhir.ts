@@ -3,7 +3,7 @@ import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts'
 import { MessageRecorder, type RawMessage } from '../../modules/integrations/apply.ts';
 import type { FhirEntry } from '../../modules/integrations/fhir/bundle.ts';
 import { isRefused } from '../../modules/integrations/fhir/interpreter.ts';
-import { contextOf } from '../../modules/integrations/fhir/resources/index.ts';
+import { contextOf, typeOf } from '../../modules/integrations/fhir/resources/index.ts';
 import {
   fieldPaths,
   type Issue,
@@ -131,6 +131,7 @@ export async function processFhirMessage(
     const raw = {
       format: 'fhir',
       media_type: context.req.headers['content-type'] ?? FHIR_JSON,
+      event: (isOne && typeOf(entries[0]?.resource)) || 'Bundle',
       ...{ bytes, ...(request && { request }) },
     } as const;
     const keeper = new MessageRecorder(ports.messages, callerOf(context), source, raw);

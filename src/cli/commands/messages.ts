@@ -267,9 +267,9 @@ async function listMessages({ workspace, rejected = false, limit, json }: ListOp
   else if (found.length === 0) writeLine(`Workspace ${workspace} has no such messages.`);
   else
     writeTable(
-      ['MESSAGE', 'RECEIVED', 'SOURCE', 'FORMAT', 'STATE', 'RECORDS', 'PROBLEMS'],
-      found.map(({ id, received_at, source, format, state, records, problems }) => [
-        ...[id, received_at, source, format, state],
+      ['MESSAGE', 'RECEIVED', 'SOURCE', 'EVENT', 'CONTROL ID', 'STATE', 'RECORDS', 'PROBLEMS'],
+      found.map(({ id, received_at, source, event = '', control_id = '', state, records, problems }) => [
+        ...[id, received_at, source, event, control_id, state].map(printable),
         ...[String(records), String(problems.length)],
       ]),
     );

@@ -155,7 +155,7 @@ export function searchForm({ workspace, csrf }: Visit, text = '', kind = '', pro
 ${csrf}
 ${input({
   ...{ name: 'q', label: 'Search for', type: 'search', value: text, error: problem, autocomplete: 'off' },
-  hint: 'Names, dates of birth, IDs and parts of them, NPIs, policy numbers, file names, IDs of refused requests.',
+  hint: 'Names, dates of birth, IDs and parts of them, NPIs, policy numbers, file names, IDs of refused requests, control IDs of messages.',
 })}
 ${select({ name: 'kind', label: 'Kind', value: kind, options: [{ value: '', text: 'Any kind' }, ...kinds] })}
 <button type="submit">Search</button>

@@ -107,7 +107,9 @@ export function recordHoldPath(workspace: string, kind: string, id: string): str
 }
 
 /** What may limit the list of messages in its address. */
-export type MessageLimits = Partial<Record<'rejected' | 'source' | 'range' | 'page_token', string>>;
+export type MessageLimits = Partial<
+  Record<'rejected' | 'source' | 'control_id' | 'range' | 'page_token', string>
+>;
 
 /** The entry of the menu. */
 export const messagesSection = 'Messages';

@@ -148,10 +148,13 @@ export async function findMessage(
 }
 
 function factsOf({ names }: OneMessagePorts, workspace: string, message: Message) {
-  const { id, source, format, media_type, state, size, sha256, sent_by, request_id, put_aside } = message;
+  const { id, source, event, control_id, format, media_type, state, size, sha256 } = message;
+  const { sent_by, request_id, put_aside } = message;
   return [
     ['Received', time(message.received_at)],
     ['State', html`${stateBadge(state)}<br>${stateTexts[state]}`],
+    ...(event === undefined ? [] : [['Event', html`<bdi>${event.replace('^', ' ')}</bdi>`] as const]),
+    ...(control_id === undefined ? [] : [['Control ID', html`<bdi>${code(control_id)}</bdi>`] as const]),
     ['Source', html`<a href="/dashboard${messagesPath(workspace, { source })}">${source}</a>`],
     ['Format', html`${formatTexts[format]}<br><small class="muted">${media_type}</small>`],
     ['Records', message.records.toLocaleString('en-US')],

@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import { patient } from '../../domain/records/kinds/patient.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
+import { messageListAccess } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import {
+  isWaiting,
   type Message,
   type MessageState,
   messageStates,
@@ -10,21 +13,27 @@ import { type MessageStore, messagesBefore } from '../../modules/integrations/me
 import { BUILT_IN_SOURCE, readSources } from '../../modules/integrations/sources.ts';
 import type { Page as ListPage } from '../../modules/records/queries/paging.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { filterForm, select } from '../components/forms.ts';
+import { filterForm, input, select } from '../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
   html,
   messageWorkers,
+  phiReaders,
   type Reply,
   requestReaders,
   type Visit,
 } from '../components/page.ts';
-import { fileSize } from '../components/records.ts';
 import { filledQuery } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
-import { badge, empty, time } from '../components/text.ts';
-import { type MessageLimits, messagePath, messagesPath, messagesSection } from '../components/urls.ts';
+import { badge, code, empty, time } from '../components/text.ts';
+import {
+  type MessageLimits,
+  messagePath,
+  messagesPath,
+  messagesSection,
+  recordPath,
+} from '../components/urls.ts';
 import {
   type BarTime,
   barTimes,
@@ -139,7 +148,7 @@ export function stateBadge(state: MessageState): Html {
 }
 
 /** Returns messages, each with a link to its page. */
-function messageTable(workspace: string, messages: readonly Message[]): Html {
+export function messageTable(workspace: string, messages: readonly Message[], mayRead: boolean): Html {
   return table(
     'Messages, newest first',
     [
@@ -147,21 +156,40 @@ function messageTable(workspace: string, messages: readonly Message[]): Html {
         title: 'Received',
         isHeader: true,
         cell: ({ id, received_at }) =>
-          html`<a href="/dashboard${messagePath(workspace, id)}">${time(received_at)}</a>`,
+          html`<a href="/dashboard${messagePath(workspace, id)}"><span class="nowrap">${time(received_at)}</span></a>`,
       },
+      {
+        title: 'Event',
+        cell: ({ event = '', format }) =>
+          html`<span class="nowrap">${event.replace('^', ' ')} <small class="muted">${formatTexts[format]}</small></span>`,
+      },
+      { title: 'Control ID', cell: ({ control_id }) => control_id && html`<bdi>${code(control_id)}</bdi>` },
+      ...(mayRead ? [{ title: 'Patient', cell: ({ about }: Message) => patientLink(workspace, about) }] : []),
+      { title: 'Problem', cell: ({ problems }) => firstProblem(problems) },
+      { title: 'State', cell: stateCell },
       {
         title: 'Source',
         cell: ({ source }) =>
           html`<a href="/dashboard${messagesPath(workspace, { source })}" aria-label="Messages of ${source}">${source}</a>`,
       },
-      { title: 'Format', cell: ({ format }) => html`<span class="nowrap">${formatTexts[format]}</span>` },
-      { title: 'State', cell: ({ state }) => stateBadge(state) },
-      { title: 'Records', cell: ({ records }) => records.toLocaleString('en-US') },
-      { title: 'Problem', cell: ({ problems }) => firstProblem(problems) },
-      { title: 'Size', cell: ({ size }) => html`<span class="nowrap">${fileSize(size)}</span>` },
     ],
     messages,
   );
+}
+
+/** Returns the first patient that a message concerns. */
+function patientLink(workspace: string, about: Message['about']): Html | undefined {
+  const patients = about.filter(({ kind }) => kind === patient.kind);
+  const [first] = patients;
+  if (first === undefined) return undefined;
+  const more = patients.length - 1;
+  return html`<a href="/dashboard${recordPath(workspace, first.kind, first.id)}"><bdi>${first.id}</bdi></a>${more > 0 && html` <small class="muted nowrap">and ${more} more</small>`}`;
+}
+
+/** Returns the result of a message, and what was decided about it since. */
+function stateCell({ state, corrected_by, put_aside }: Message): Html {
+  const since = corrected_by !== undefined ? 'corrected' : put_aside && 'put aside';
+  return html`${stateBadge(state)}${since !== undefined && html` <small class="muted nowrap">${since}</small>`}`;
 }
 
 /** Returns the worst problem in words, and how many more there are. */
@@ -203,10 +231,14 @@ const MESSAGES_A_PAGE = 50;
 /** Maximum number of messages examined for one page of a source. */
 const MOST_LOOKED_AT = 1_000;
 
+/** Messages with the same control id that are shown. */
+const MOST_ALIKE = 50;
+
 const value = z.string().optional().catch(undefined);
 const querySchema = z.object({
   rejected: z.literal('yes').optional().catch(undefined),
   source: value,
+  control_id: value,
   range: value,
   page_token: value,
 });
@@ -226,53 +258,72 @@ export function messagesRoutes(ports: MessagePagePorts): DashboardRoute[] {
 }
 
 async function list(ports: MessagePagePorts, visit: Visit): Promise<Reply> {
-  const { workspace, caller } = visit;
+  const { workspace, caller, may } = visit;
+  const mayRead = may(phiReaders);
   const query = validate(querySchema, filledQuery(visit.req));
   const range = rangeOf(query.range, '24h');
   const limits = limitsOf(query);
-  await recordAccess(ports.eventLog, caller, {
-    action: 'message.list',
-    query: {
-      ...{ limit: String(MESSAGES_A_PAGE), rejected: String(query.rejected !== undefined) },
-      ...(query.source !== undefined && { source: query.source }),
-    },
-  });
   const [found, sources] = await Promise.all([
     readList(ports.messages, workspace, query),
     readSources(ports.eventLog, workspace),
   ]);
+  await recordAccess(ports.eventLog, caller, messageListAccess(listedQuery(query), found.items, mayRead));
   const isNewest = query.page_token === undefined;
-  const charts = isNewest && (await messageCharts(ports.messages, workspace, range, limits));
+  const hasCharts = isNewest && query.control_id === undefined;
+  const charts = hasCharts && (await messageCharts(ports.messages, workspace, range, limits));
   const body = html`<h1>Messages</h1>
 <p class="muted">FHIR and HL7 v2 messages from EMRs, for as long as they are kept, and their outcomes.</p>
 ${charts}
 ${form(workspace, query, range, [BUILT_IN_SOURCE, ...sources.map(({ id }) => id)])}
-${isNewest && (await resendForm(ports, visit))}
-${found.items.length > 0 && messageTable(workspace, found.items)}
+${hasCharts && (await resendForm(ports, visit))}
+${found.items.length > 0 && messageTable(workspace, found.items, mayRead)}
 ${older(workspace, { ...limits, range }, found, isNewest)}`;
   return { page: { title: messagesSection, section: messagesSection, body } };
 }
 
-function limitsOf({ rejected, source }: Query): MessageLimits {
-  return { ...(rejected && { rejected }), ...(source !== undefined && { source }) };
+function listedQuery({ rejected, source, control_id }: Query): Record<string, string> {
+  return {
+    ...{ limit: String(MESSAGES_A_PAGE), rejected: String(rejected !== undefined) },
+    ...(source !== undefined && { source }),
+    ...(control_id !== undefined && { control_id }),
+  };
+}
+
+function limitsOf({ rejected, source, control_id }: Query): MessageLimits {
+  return {
+    ...(rejected && { rejected }),
+    ...(source !== undefined && { source }),
+    ...(control_id !== undefined && { control_id }),
+  };
 }
 
 /** Resolves with a page, or with what was found of it within the maximum number of messages examined. */
 async function readList(messages: MessageStore, workspace: string, query: Query): Promise<ListPage<Message>> {
-  const { source, rejected: only, page_token: token } = query;
+  const { source, rejected: only, control_id, page_token: token } = query;
+  const isOf = (one: Message) => source === undefined || one.source === source;
+  if (control_id !== undefined) {
+    const alike = await messages.withControlId(workspace, control_id.trim(), MOST_ALIKE);
+    const isListed = (one: Message) => isOf(one) && (only === undefined || isWaiting(one));
+    return { items: alike.filter(isListed), next_page_token: null };
+  }
   const items: Message[] = [];
   let pageToken = token;
   for (let lookedAt = 0; lookedAt < MOST_LOOKED_AT; lookedAt += MESSAGES_A_PAGE) {
     const request = { limit: MESSAGES_A_PAGE, pageToken, rejected: only !== undefined };
     const page = await messages.list(workspace, request);
-    items.push(...page.items.filter((one) => source === undefined || one.source === source));
+    items.push(...page.items.filter(isOf));
     pageToken = page.next_page_token ?? undefined;
     if (pageToken === undefined || items.length >= MESSAGES_A_PAGE) break;
   }
   return { items, next_page_token: pageToken ?? null };
 }
 
-function form(workspace: string, { rejected, source = '' }: Query, range: RangeName, ids: string[]): Html {
+function form(
+  workspace: string,
+  { rejected, source = '', control_id }: Query,
+  range: RangeName,
+  ids: string[],
+): Html {
   const known = source === '' || ids.includes(source) ? ids : [source, ...ids];
   return filterForm(
     `/dashboard${messagesPath(workspace)}`,
@@ -291,6 +342,7 @@ ${select({
   value: source,
   options: [{ value: '', text: 'Any source' }, ...known.map((id) => ({ value: id, text: id }))],
 })}
+${input({ name: 'control_id', label: 'Control ID', value: control_id ?? '', autocomplete: 'off' })}
 <input type="hidden" name="range" value="${range}">`,
   );
 }
@@ -308,7 +360,7 @@ function older(
   }
   if (items.length > 0) return html``;
   if (!isNewest) return empty('There is nothing older.');
-  if (limits.rejected !== undefined || limits.source !== undefined) {
+  if (Object.keys(limits).some((name) => name !== 'range')) {
     return empty(
       html`No messages match. <a href="/dashboard${messagesPath(workspace)}">Show all messages</a>`,
     );

@@ -4,10 +4,12 @@ import { z } from 'zod';
 import type { RefusedRequest } from '../../../projections/auditTrail.ts';
 import { refusedRequestView } from '../../api/routes/requests.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
-import { searchAccess } from '../../modules/audit/accesses.ts';
+import { messageListAccess, searchAccess } from '../../modules/audit/accesses.ts';
 import { type AccessRecorded, recordAccess } from '../../modules/audit/recordAccess.ts';
 import { findRefusedRequest } from '../../modules/audit/requestLog.ts';
 import { scopeKinds } from '../../modules/auth/apiKeys.ts';
+import type { Message } from '../../modules/integrations/messages/message.ts';
+import type { MessageStore } from '../../modules/integrations/messages/store.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { type Found, searchRecords, searchTextSchema, tidied } from '../../modules/records/queries/search.ts';
 import { messageOf, searchForm } from '../components/forms.ts';
@@ -16,6 +18,7 @@ import {
   type DashboardRoute,
   type Html,
   html,
+  phiReaders,
   problemOf,
   type Reply,
   recordReaders,
@@ -27,7 +30,12 @@ import { recordsSection, textsOf, unlessBehind } from '../components/recordTable
 import { table } from '../components/tables.ts';
 import { badge, code, empty, fieldLabel, time, tryAgain } from '../components/text.ts';
 import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
+import { messageTable } from './messages.ts';
 import { reason } from './requests.ts';
+
+interface SearchPorts extends QueryPorts {
+  messages: MessageStore;
+}
 
 /**
  * Resolves with the refused request whose full id was entered in the general search, and the access to be recorded
@@ -47,6 +55,18 @@ async function refusedRequestOf(
 function requestResult(workspace: string, entry: RefusedRequest): Html {
   const { id, method, route } = refusedRequestView(entry);
   return html`<p>Refused request <a href="/dashboard${requestPath(workspace, id)}">${method} ${route}</a>: ${reason(entry)}, ${time(entry.recordedAt)}</p>`;
+}
+
+/** Messages with a control id that a search shows. */
+const MOST_MESSAGES = 10;
+
+/** Resolves with the messages whose full control id was entered in the general search. Rejects with `unavailable`. */
+async function messagesOf(
+  { messages }: SearchPorts,
+  workspace: string,
+  { text, kind }: Pick<RecentSearch, 'text' | 'kind'>,
+): Promise<Message[]> {
+  return kind === undefined ? messages.withControlId(workspace, text, MOST_MESSAGES) : [];
 }
 
 /** Searches that a session remembers, so that Back leads to each of them. */
@@ -91,7 +111,7 @@ const path = '/workspaces/:workspace/search';
 const formSchema = z.object({ q: searchTextSchema, kind: z.enum(scopeKinds).optional() });
 
 /** `…/search`: records and documents by what people know about them. */
-export function searchRoutes(ports: QueryPorts): DashboardRoute[] {
+export function searchRoutes(ports: SearchPorts): DashboardRoute[] {
   return [
     {
       method: 'get',
@@ -125,7 +145,7 @@ async function saveSearchedTerms(visit: Visit): Promise<Reply> {
   }
 }
 
-async function show(ports: QueryPorts, visit: Visit): Promise<Reply> {
+async function show(ports: SearchPorts, visit: Visit): Promise<Reply> {
   const { req, workspace, caller, may } = visit;
   const { n, page_token: pageToken } = textsOf(req);
   const asked = recentSearch(req, workspace, n);
@@ -139,16 +159,19 @@ ${n !== undefined && empty('This search is no longer available. Enter it again.'
   const reading = Promise.all([
     searchRecords(ports, workspace, request),
     isFurther || !may(requestReaders) ? undefined : refusedRequestOf(ports, workspace, asked),
+    isFurther || !may(requestReaders) ? [] : messagesOf(ports, workspace, asked),
   ]);
-  const [found, refused] = (await unlessBehind(reading)) ?? [];
+  const [found, refused, messages = []] = (await unlessBehind(reading)) ?? [];
   if (found === undefined) {
     return searchPage(html`${searchForm(visit, text, kind)}${tryAgain(req.originalUrl)}`, 503);
   }
-  const accesses = refused ? [refused.access] : [];
+  const listed = messageListAccess({ for: 'control id' }, messages, may(phiReaders));
+  const accesses = [...(refused ? [refused.access] : []), ...(messages.length > 0 ? [listed] : [])];
   await recordAccess(ports.eventLog, caller, searchAccess(request, kind, found.items), ...accesses);
   return searchPage(html`${searchForm(visit, text, kind)}
 ${refused && requestResult(workspace, refused.entry)}
-${(found.items.length > 0 || !refused) && results(workspace, asked, found.items, isFurther)}
+${messages.length > 0 && html`<h2>Messages</h2>${messageTable(workspace, messages, may(phiReaders))}`}
+${(found.items.length > 0 || (!refused && messages.length === 0)) && results(workspace, asked, found.items, isFurther)}
 ${found.next_page_token && nextPage(workspace, asked, found.next_page_token)}`);
 }
 

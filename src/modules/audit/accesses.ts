@@ -20,6 +20,24 @@ export function messageAccesses({ id, about }: { id: string; about: Records }, i
   return accessesTo({ message: id, ...(isRaw && { raw: true }) }, about);
 }
 
+/**
+ * Returns the single entry for a list of EMR messages. `areRecordsShown`: the records that they are about were shown with them;
+ * of many, the first.
+ */
+export function messageListAccess(
+  query: Record<string, unknown>,
+  messages: readonly { about: Records }[],
+  areRecordsShown: boolean,
+): AccessRecorded {
+  const things = thingsOf(messages.flatMap(({ about }) => about)).slice(0, MOST_THINGS);
+  const isShown = areRecordsShown && things.length > 0;
+  return {
+    action: 'message.list',
+    query,
+    ...(isShown && { shown: { ranges: [], count: things.length, things } }),
+  };
+}
+
 /** Returns the entries for a comparison of mappings: messages of a source were read, as requested, and these records shown. */
 export function mappingAccesses(query: Record<string, unknown>, records: Records): Accesses {
   return accessesTo(query, records);

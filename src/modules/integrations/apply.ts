@@ -31,7 +31,7 @@ import {
 } from './writes.ts';
 
 /** A message as it arrived. */
-export type RawMessage = Pick<MessageBody, 'format' | 'media_type' | 'request'> & {
+export type RawMessage = Pick<MessageBody, 'format' | 'media_type' | 'event' | 'control_id' | 'request'> & {
   bytes: readonly Buffer[];
 };
 

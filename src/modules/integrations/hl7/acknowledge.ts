@@ -172,7 +172,7 @@ export function issuesOf(operation: Operation, result: OperationResult): Hl7Issu
   if ('error' in result) return refusalIssues(operation, result.error as ServiceError);
   if (result.outcome === 'left_out') return [];
   return result.warnings.map(({ field, message }) => ({
-    ...{ severity: 'warning', code: faultOf(operation, field), location: operation.at },
+    ...{ severity: 'warning', code: faultOf(operation, field), location: locationOf(operation, field) },
     text: sentence(operation, field, message),
   }));
 }
@@ -181,10 +181,15 @@ export function issuesOf(operation: Operation, result: OperationResult): Hl7Issu
 function refusalIssues(operation: Operation, { code, message, details }: ServiceError): Hl7Issue[] {
   const reported = details ?? [{ field: '', message }];
   return reported.map((one) => ({
-    ...{ severity: 'error', location: operation.at },
+    ...{ severity: 'error', location: locationOf(operation, one.field) },
     code: code === 'validation_failed' ? faultOf(operation, one.field) : (codes[code] ?? '207'),
     text: sentence(operation, one.field, one.message),
   }));
+}
+
+/** Returns where the message says a field; where it does not, where it says the record. */
+function locationOf({ at, origins }: Operation, field: string): string {
+  return origins?.[field]?.at ?? at;
 }
 
 /** Returns whether a field is at fault for what it says, or for saying nothing. */

@@ -71,6 +71,27 @@ function dateOf(year?: string, month?: string, day?: string): string | undefined
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date) ? date : undefined;
 }
 
+/**
+ * Returns why a text is not a time with at least a day, as a sentence without the text itself; undefined where it is one.
+ * `isDay`: what follows the day does not matter.
+ */
+export function timeProblem(text: string, isDay = false): string | undefined {
+  const [, year, month, day, hour = '00', minute = '00', second = '00', , offset] =
+    TIMESTAMP.exec(text.trim()) ?? [];
+  if (year === undefined) return 'This is not written as YYYYMMDD or YYYYMMDDHHMM, without separators.';
+  if (month === undefined) return 'The month and the day are missing.';
+  if (Number(month) < 1 || Number(month) > 12) return 'The month is not one of 01 to 12.';
+  if (day === undefined) return 'The day is missing.';
+  if (dateOf(year, month, day) === undefined) return 'The month does not have this day.';
+  if (isDay) return undefined;
+  if (Number(hour) > 23) return 'The hour is not one of 00 to 23.';
+  if (Number(minute) > 59) return 'The minute is not one of 00 to 59.';
+  if (Number(second) > 59) return 'The second is not one of 00 to 59.';
+  return offset !== undefined && sentOffset(offset) === undefined
+    ? 'The offset from UTC is not one of -1400 to +1400.'
+    : undefined;
+}
+
 /** In minutes. */
 function sentOffset(text: string): number | undefined {
   const [hours, minutes] = [Number(text.slice(1, 3)), Number(text.slice(3))];
@@ -118,12 +139,18 @@ export class MappingContext {
 
   /** Returns a time (TS) in ISO 8601; an invalid one is left out, with a remark. */
   moment(segment: Segment | undefined, field: number, component = 1): Sourced | undefined {
-    return this.#time(segment, field, component, (text) => momentOf(text, this.source.time_zone));
+    return this.#time(
+      segment,
+      field,
+      component,
+      (text) => momentOf(text, this.source.time_zone),
+      timeProblem,
+    );
   }
 
   /** Returns the plain date of a time (DT, TS), in the same way. */
   day(segment: Segment | undefined, field: number): Sourced | undefined {
-    return this.#time(segment, field, 1, dayOf);
+    return this.#time(segment, field, 1, dayOf, (text) => timeProblem(text, true));
   }
 
   #time(
@@ -131,16 +158,13 @@ export class MappingContext {
     field: number,
     component: number,
     read: (text: string) => string | undefined,
+    problem: (text: string) => string | undefined,
   ): Sourced | undefined {
     const text = segment?.value(field, component);
     if (segment === undefined || text === undefined) return undefined;
     const time = text === null ? null : read(text);
-    if (time === undefined) {
-      this.warn(
-        '102',
-        segment.at(field, component),
-        'This is not a time with at least a day (YYYYMMDD), so it is ignored.',
-      );
+    if (text !== null && time === undefined) {
+      this.warn('102', segment.at(field, component), `${problem(text)} The time is ignored.`);
     }
     return sourced(time, segment.at(field, component));
   }

@@ -44,7 +44,8 @@ function subjectOf(context: MappingContext, field = OWN): Subject | undefined {
   const [patientId, encounterId] = [patientIdOf(context), requiredVisitIdOf(context)];
   const header = context.message.first('TXA');
   const documentId = header?.value(field);
-  if (!documentId) context.refuse('101', `TXA^1^${field}`, 'Send the document number.');
+  if (header === undefined) context.refuse('100', 'TXA^1', 'Send a TXA segment with the document number.');
+  else if (!documentId) context.refuse('101', header.at(field), 'Send the document number.');
   if (!patientId || !encounterId || !header || !documentId) return undefined;
   return { patientId, encounterId, documentId, header };
 }
@@ -144,7 +145,7 @@ function contentOf(context: MappingContext): Content | undefined {
       if (bytes) content = { segment, extension, bytes };
       else {
         isBroken = true;
-        context.refuse('102', segment.at(5, 5), 'Send the document in base64, with Base64 as its encoding.');
+        refuseContent(context, segment);
       }
     }
   }
@@ -163,9 +164,21 @@ function extensionOf(segment: Segment): string | undefined {
 }
 
 function bytesOf(segment: Segment): Buffer | undefined {
-  const [encoding, data] = [segment.value(5, 4), segment.value(5, 5)?.replaceAll(/\s/g, '')];
-  if (encoding?.toLowerCase() !== 'base64' || !data || !BASE64.test(data)) return undefined;
+  const data = segment.value(5, 5)?.replaceAll(/\s/g, '');
+  if (!isBase64(segment) || !data || !BASE64.test(data)) return undefined;
   return Buffer.from(data, 'base64');
+}
+
+function isBase64(segment: Segment): boolean {
+  return segment.value(5, 4)?.toLowerCase() === 'base64';
+}
+
+function refuseContent(context: MappingContext, segment: Segment): void {
+  if (!isBase64(segment)) {
+    context.refuse('102', segment.at(5, 4), 'The encoding is not Base64. Send the document in base64.');
+  } else if (segment.value(5, 5)) {
+    context.refuse('102', segment.at(5, 5), 'This is not base64. Send the document in base64.');
+  } else context.refuse('101', segment.at(5, 5), 'Send the document in base64.');
 }
 
 function fileNameOf(text: string, extension: string): string {

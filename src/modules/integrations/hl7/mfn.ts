@@ -31,11 +31,11 @@ function practitioner(context: MappingContext, staff: Segment): Operation[] {
   const { message } = context;
   const [event, details] = [message.first('MFE'), message.first('PRA')];
   const id = sourced(staff.value(1) ?? event?.value(4), staff.value(1) ? staff.at(1, 1) : event?.at(4, 1));
-  const { first, last } = nameOf(staff, 3);
-  if (!id?.value || !first?.value || !last?.value) {
-    context.refuse('101', staff.at(id?.value ? 3 : 1), 'Send the key, the family name and the given name.');
-    return [];
-  }
+  const { first, last, repetition } = nameOf(staff, 3);
+  if (!id?.value) context.refuse('101', staff.at(1), 'Send the key.');
+  if (!last?.value) context.refuse('101', staff.at(3, 1, repetition), 'Send the family name.');
+  if (!first?.value) context.refuse('101', staff.at(3, 2, repetition), 'Send the given name.');
+  if (!id?.value || !first?.value || !last?.value) return [];
   const ways = [...staff.repetitions(10), ...staff.repetitions(15)];
   const fields = {
     id: new Sourced(id.value, id.origin),

@@ -7,6 +7,7 @@ import {
   recordOperation,
   Sourced,
   sourced,
+  timeProblem,
   unlessCleared,
 } from './context.ts';
 import {
@@ -217,11 +218,11 @@ export function patientIdIn(
   }
   const id = (ofAuthority ?? first)?.value(1) ?? undefined;
   if (id === undefined) {
-    context.refuse(
-      '101',
-      segment.at(field),
-      "Send the patient's identifier; a Social Security number is not accepted.",
-    );
+    const isOnlySsn = segment.repetitions(field).some(isSsn);
+    const text = isOnlySsn
+      ? 'The only identifier is a Social Security number, which is not accepted. Send another one.'
+      : "Send the patient's identifier.";
+    context.refuse('101', segment.at(field), text);
   }
   return id;
 }
@@ -269,10 +270,12 @@ function refuseIdentity(context: MappingContext, segment: Segment): void {
   if (!last?.value) context.refuse('101', segment.at(5, 1, repetition), 'Send the family name.');
   if (!first?.value) context.refuse('101', segment.at(5, 2, repetition), 'Send the given name.');
   const born = segment.value(7);
-  if (!born) context.refuse('101', segment.at(7), 'Send the date of birth.');
-  else if (dayOf(born) === undefined) {
-    context.refuse('102', segment.at(7), 'Send the full date of birth: YYYYMMDD.');
+  if (!born) {
+    context.refuse('101', segment.at(7), 'Send the date of birth.');
+    return;
   }
+  const problem = timeProblem(born, true);
+  if (problem) context.refuse('102', segment.at(7), `${problem} Send the date of birth as YYYYMMDD.`);
 }
 
 function demographics(context: MappingContext, segment: Segment) {
@@ -293,7 +296,7 @@ function genderOf(context: MappingContext, segment: Segment): Value {
   if (code === null || code === undefined || code === UNKNOWN) return code === null ? null : undefined;
   const gender = GENDERS[code.toUpperCase()];
   if (gender === undefined)
-    context.warn('103', segment.at(8), 'This is not a code of table 0001, so it is ignored.');
+    context.warn('103', segment.at(8), 'The sex is not M, F, O, A, N, X or U, so it is ignored.');
   return gender;
 }
 
@@ -308,7 +311,7 @@ function ssnLast4Of(context: MappingContext, segment: Segment): Sourced | undefi
     context.warn(
       '102',
       own?.value ? segment.at(19) : segment.at(3),
-      'This is not a Social Security number, so it is ignored.',
+      'A Social Security number has nine digits, or its last four, so this is ignored.',
     );
   }
   return sourced(lastFour, number.origin.at);

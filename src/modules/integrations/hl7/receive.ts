@@ -236,6 +236,17 @@ export interface ReceivePorts extends DeduplicatePorts {
   messages: MessageStore;
 }
 
+const EVENT = /^[A-Z0-9]{3}\^[A-Z0-9]{3}$/;
+/** Longer control ids are not kept as such (HL7 v2.5.1: at most 20 characters). */
+const MOST_OF_CONTROL_ID = 199;
+
+/** Returns by what people recognize a message: its event and its control id, where it has them. */
+export function headingOf({ type, event, controlId }: Hl7Message): Pick<Message, 'event' | 'control_id'> {
+  const named = `${type}^${event}`;
+  const isKept = controlId !== '' && controlId.length <= MOST_OF_CONTROL_ID;
+  return { ...(EVENT.test(named) && { event: named }), ...(isKept && { control_id: controlId }) };
+}
+
 /** Returns what identifies an acknowledgement made now. */
 export function newStamp() {
   return { controlId: uuidv7(), at: new Date() };
@@ -265,7 +276,7 @@ export async function receiveMessage(
   { caller, bytes, type }: SentMessage,
 ): Promise<ReceivedMessage> {
   const message = parseMessage(bytes);
-  const raw = { format: 'hl7v2', media_type: type, bytes: [bytes] } as const;
+  const raw = { format: 'hl7v2', media_type: type, bytes: [bytes], ...headingOf(message) } as const;
   const keeper = new MessageRecorder(ports.messages, caller, source, raw);
   const taken = await deduplicate(ports, run, source, message, keeper);
   const isReadable = message.refusal === undefined && message.controlId !== '';

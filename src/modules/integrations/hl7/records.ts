@@ -156,8 +156,10 @@ export function visitNumberAt(
 /** Returns the number of the visit of a message that is about nothing else; a missing one is an error. */
 export function requiredVisitIdOf(context: MappingContext): string | undefined {
   const id = visitIdOf(context);
-  if (id === undefined) context.refuse('101', visitLocationOf(context), 'Send the visit number.');
-  return id;
+  if (id !== undefined) return id;
+  const places = visitPlacesOf(context.source).join(' or ');
+  context.refuse('101', visitLocationOf(context), `Send the visit number in ${places}.`);
+  return undefined;
 }
 
 /** What an event says about a visit, beyond its PV1. */

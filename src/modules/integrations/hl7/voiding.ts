@@ -15,7 +15,14 @@ export function voidFields(
   const since =
     unlessCleared(context.moment(message.first('EVN'), 2)) ??
     unlessCleared(context.moment(message.header, 7));
-  if (!since) context.refuse('101', message.header.at(7), 'Send the time when the message was created.');
+  if (!since) {
+    const code = message.header.value(7) ? '102' : '101';
+    context.refuse(
+      code,
+      message.header.at(7),
+      'Send the time when the message was created, as YYYYMMDDHHMM.',
+    );
+  }
   const usual = new Sourced(`${what} (${message.event})`, { at: message.eventPlace });
   return { voided_at: since ?? null, void_reason: unlessCleared(reason) ?? usual };
 }

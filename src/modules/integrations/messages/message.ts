@@ -6,7 +6,7 @@ import type { Reserved } from '../../idempotency/reservations.ts';
 
 type Parts =
   | ('source' | 'format' | 'media_type' | 'request' | 'control' | 'about')
-  | ('corrects' | 'ordered_at');
+  | ('event' | 'control_id' | 'corrects' | 'ordered_at');
 
 /** A message as it arrives. */
 export interface IncomingMessage extends Pick<MessageBody, Parts> {
@@ -44,6 +44,10 @@ const messageShape = z.object({
       if_match: z.number().optional(),
     })
     .optional(),
+  /** What it says happened, in HL7 v2 (`ADT^A01`); the type of its resource, in FHIR. */
+  event: z.string().optional(),
+  /** The name its sender gives it, in HL7 v2 (MSH-10). */
+  control_id: z.string().optional(),
   /** Bytes. */
   size: z.number(),
   /** Of its bytes, lower-case hex. */
@@ -129,7 +133,7 @@ export interface Message extends MessageBody {
 export const messagesTable: StateTable<StoredMessageBody> = { name: 'messages_v1', body: messageShape };
 
 /**
- * Leads to messages: those that concern the record of a stream, those of one name, those that were not accepted
+ * Leads to messages: those that concern the record of a stream, those of one name or control id, those that were not accepted
  * completely, those that expire.
  */
 export const messageLinksTable: StateTable<{ message: string }> = {
@@ -165,9 +169,15 @@ export function rejectedPartition(workspace: string): string {
 }
 
 /** Returns all partitions that lead to a message, except for `EXPIRING`. */
-export function partitionsOf({ workspace, about, control }: MessageBody): string[] {
+export function partitionsOf({ workspace, about, control, control_id }: MessageBody): string[] {
   const named = control === undefined ? [] : [controlPartition(control)];
-  return [rejectedPartition(workspace), ...named, ...streamsOf(workspace, about)];
+  const found = control_id === undefined ? [] : [controlIdPartition(workspace, control_id)];
+  return [rejectedPartition(workspace), ...named, ...found, ...streamsOf(workspace, about)];
+}
+
+/** Returns the partition of the links to the messages of a workspace with a control id. */
+export function controlIdPartition(workspace: string, controlId: string): string {
+  return `${workspace} control id ${controlId}`;
 }
 
 /** Returns the partition of the links to the messages of one name. */

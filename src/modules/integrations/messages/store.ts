@@ -13,6 +13,7 @@ import {
   type TokenScope,
 } from '../../records/queries/paging.ts';
 import {
+  controlIdPartition,
   EXPIRING,
   type IncomingMessage,
   isWaiting,
@@ -363,6 +364,13 @@ export class MessageStore {
     const links = await this.#links.page(partition, query);
     const items = await this.#links.messagesOf(links.slice(0, limit));
     return { items: items.filter(isWaiting), next_page_token: tokenBehind(links, limit, scope) };
+  }
+
+  /** Resolves with the newest messages of a workspace with a control id (MSH-10). */
+  async withControlId(workspace: string, controlId: string, limit: number): Promise<Message[]> {
+    return this.#links.messagesOf(
+      await this.#links.page(controlIdPartition(workspace, controlId), { limit }),
+    );
   }
 
   /** Yields all messages of a workspace that were not accepted completely, or are not finished, newest first. */

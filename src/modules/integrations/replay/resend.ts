@@ -16,7 +16,7 @@ import { MessageRefused, processedBy, sendMessage } from '../fhir/send.ts';
 import type { Hl7Source } from '../hl7/context.ts';
 import { splitMessages } from '../hl7/framing.ts';
 import { parseMessage } from '../hl7/parser.ts';
-import { messageOutcome, processMessage, readMessage } from '../hl7/receive.ts';
+import { headingOf, messageOutcome, processMessage, readMessage } from '../hl7/receive.ts';
 import { type Message, orderTimeOf } from '../messages/message.ts';
 import type { MessageStore, ProcessedMessage } from '../messages/store.ts';
 import { type AboutRecord, type Operation, recordOf } from '../operations.ts';
@@ -305,15 +305,13 @@ export async function correctMessage(
   const id = uuidv7();
   const { workspace, source, format, media_type, request } = original;
   const ordered_at = orderTimeOf(original);
+  const heading = format === 'hl7v2' ? headingOf(parseMessage(bytes)) : eventOf(original);
   const properties = {
-    source,
-    format,
-    media_type,
-    ...(request && { request }),
-    corrects: original.id,
-    ordered_at,
+    ...{ source, format, media_type, ...heading, ...(request && { request }) },
+    ...{ corrects: original.id, ordered_at },
   };
-  const message: Message = { ...original, ...properties, id };
+  const { control_id: _, ...others } = original;
+  const message: Message = { ...others, ...properties, id };
   const keep: Parameters<typeof applyStored>[2]['save'] = async (about) => {
     if (isTrial) return;
     const retentionDays = how.source.retention_days ?? DEFAULT_RETENTION_DAYS;
@@ -336,6 +334,10 @@ export async function correctMessage(
   const became = await applyStored(ports, caller, { message, bytes, save: keep }, { ...how, isTrial });
   if (!isTrial) await ports.messages.processed(message, became);
   return { ...became, id: isTrial ? undefined : id };
+}
+
+function eventOf({ event }: Message): Pick<Message, 'event'> {
+  return event === undefined ? {} : { event };
 }
 
 /** Throws `conflict` for a message that cannot be corrected. */
