@@ -1,6 +1,7 @@
 import { rules } from '../../src/modules/readiness/rules/index.ts';
 import { code, page, table } from './markdown.ts';
 
+const ofBilling = rules.filter(({ owner }) => owner === 'billing');
 const ofVoid = rules.filter(({ holdsForVoid }) => holdsForVoid);
 
 /** `docs/reference/readiness-rules.md` */
@@ -10,6 +11,9 @@ export function readinessPage(): string {
     'These rules decide [whether an encounter is ready](../guides/check-readiness.md) to be billed. A rule that blocks keeps an encounter from being ' +
       '`ready`; one that warns does not. Where a workspace cannot make a rule block, the table says so. ' +
       `In a void encounter, only ${ofVoid.map(({ code: name }) => code(name)).join(', ')} finds anything.`,
+    'What a rule finds has an `owner`, who puts it right: `registration` for a field of a patient, `clinician` of an encounter, `credentialing` ' +
+      'of a provider, `practice` of a facility, `billing` of a payer, and of everything that ' +
+      `${ofBilling.map(({ code: name }) => code(name)).join(', ')} find.`,
     table(
       ['rule', 'severity', 'requires', 'fields', 'source'],
       rules.map(({ code: name, severity, title, reads, source }) => [

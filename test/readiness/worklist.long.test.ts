@@ -69,6 +69,7 @@ onEveryEngine((start) => {
     const filters: [string, (item: (typeof all)[number]) => boolean][] = [
       ['&state=blocked', ({ state }) => state === 'blocked'],
       [`&rule=${rule}`, has],
+      ['&owner=registration', ({ findings }) => findings.some(({ owner }) => owner === 'registration')],
       [`&payer_id=${payer.id}`, ({ payer_id }) => payer_id === payer.id],
       [`&facility_id=${facility.id}`, ({ facility_id }) => facility_id === facility.id],
       [`&provider_id=${provider.id}`, ({ provider_id }) => provider_id === provider.id],
@@ -89,6 +90,14 @@ onEveryEngine((start) => {
       else if (query.startsWith('&rule')) expect(counts.states).toEqual(countsOf(wanted).states);
       else expect(counts).toEqual(countsOf(wanted));
     }
+    const { body } = await service.get(`/integration/readiness/causes?group_by=payer&rule=${rule}`);
+    const ofPayer = (id: unknown) => all.filter((item) => has(item) && item.payer_id === id).length;
+    expect(body).toMatchObject({ encounters: all.filter(has).length, next_page_token: null });
+    expect(body.items).toEqual(
+      body.items.map(({ record }: { record: { id: string } }) =>
+        expect.objectContaining({ rule, encounters: ofPayer(record.id) }),
+      ),
+    );
     const together = filters.map(([query]) => query);
     const both = await worklist(service, together.slice(0, 3).join(''));
     expect(both.items).toEqual(

@@ -809,7 +809,14 @@ export interface WorklistItem {
   facility_id: string | null;
   provider_id: string | null;
   billed: { at: string; claim_id: string } | null;
-  findings: { rule: string; severity: string; field: string; record: { kind: string; id: string } }[];
+  filing: { last_day: string; days_left: number } | null;
+  findings: {
+    rule: string;
+    severity: string;
+    owner: string;
+    field: string;
+    record: { kind: string; id: string };
+  }[];
 }
 
 interface WorklistCounts {

@@ -17,6 +17,7 @@ import { readDocumentHistory, readRecordHistory } from './history.ts';
 import { receiveMessages } from './hl7.ts';
 import { type ProofPorts, readDocumentProof, readRecordProof } from './proofs.ts';
 import { readinessEndpoints } from './readiness.ts';
+import { causeEndpoints } from './readinessCauses.ts';
 import { recordEndpoints } from './records.ts';
 import { requestEndpoints } from './requests.ts';
 import { searchRecords } from './search.ts';
@@ -41,6 +42,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
     readRecordProof(entry),
   ]),
   ...readinessEndpoints,
+  ...causeEndpoints,
   ...billingEndpoints,
   sendBatch,
   receiveMessages,

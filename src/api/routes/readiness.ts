@@ -11,9 +11,10 @@ import { shownCounts } from '../../modules/readiness/counts.ts';
 import { readReadiness } from '../../modules/readiness/queries.ts';
 import type { CausedFinding } from '../../modules/readiness/replay.ts';
 import { rules } from '../../modules/readiness/rules/index.ts';
-import { lastFilingDay, severities } from '../../modules/readiness/rules/rule.ts';
-import { readWorklist, type Worklist } from '../../modules/readiness/worklist.ts';
-import type { WorklistEntry } from '../../modules/readiness/worklistModel.ts';
+import { lastFilingDay, ownerOf, owners, severities } from '../../modules/readiness/rules/rule.ts';
+import { readWorklist, type Worklist, type WorklistProgress } from '../../modules/readiness/worklist.ts';
+import type { WorklistSelection } from '../../modules/readiness/worklistFanOut.ts';
+import { ownerOfFinding, type WorklistEntry } from '../../modules/readiness/worklistModel.ts';
 import type { HistoryPorts } from '../../modules/records/queries/history.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { endpoint } from '../schemas/endpoint.ts';
@@ -38,12 +39,20 @@ const recordSchema = z.object({
   version: versionNumber,
 });
 
+/** Who puts a finding right. */
+export const ownerSchema = z.enum(owners).meta({
+  description:
+    'Who puts it right: `registration` the patient and coverage, `clinician` the encounter, `credentialing` ' +
+    'the provider, `practice` the facility, `billing` the payer and the claim',
+});
+
 const findingSchema = z
   .object({
     rule: z.enum(rules.map(({ code }) => code)),
     severity: z.enum(severities).meta({
       description: '`blocks`: the payer would refuse the claim; `warns`: it may',
     }),
+    owner: ownerSchema,
     text: z.string().meta({ description: 'What is wrong, without any values' }),
     source: z.string().meta({ description: 'The source of the requirement' }),
     field: z.string().meta({ description: 'The field at fault, in dot notation if nested' }),
@@ -78,7 +87,8 @@ const findingSchema = z
   })
   .meta({ id: 'ReadinessFinding', description: 'A problem with billing an encounter.' });
 
-const filingSchema = z
+/** What is left of the time in which a payer takes a claim. */
+export const filingSchema = z
   .object({
     last_day: z.iso.date().meta({
       description: 'The last day (UTC) on which the payer of the primary insurance takes a claim',
@@ -98,7 +108,7 @@ const filingSchema = z
 const DAY_MS = 86_400_000;
 
 /** Returns what is left at a moment of the time in which a payer takes a claim, which ends at another. */
-function filingView(end: number | undefined, at: number): z.infer<typeof filingSchema> {
+export function filingView(end: number | undefined, at: number): z.infer<typeof filingSchema> {
   if (end === undefined) return null;
   return { last_day: lastFilingDay(end), days_left: Math.ceil((end - at) / DAY_MS) - 1 };
 }
@@ -129,7 +139,7 @@ const readinessExample: z.infer<typeof readinessSchema> = {
   filing: { last_day: '2027-03-14', days_left: 364 },
   findings: [
     {
-      ...{ rule: 'policy_number_missing', severity: 'blocks' },
+      ...{ rule: 'policy_number_missing', severity: 'blocks', owner: 'registration' },
       text: 'A claim needs the policy number. This field is empty.',
       source: 'X12 005010X222A1 (837P), loop 2010BA, NM109',
       field: 'primary_insurance.policy_number',
@@ -204,7 +214,7 @@ function findingView(
   const { event } = cause;
   const { principal: sender } = event.metadata;
   return {
-    ...{ rule: rule.code, severity, text, source: rule.source, field },
+    ...{ rule: rule.code, severity, owner: ownerOf(rule, record.kind), text, source: rule.source, field },
     record: { kind: record.kind, id: record.id, version: record.version },
     ...(claimId !== undefined && { claim_id: claimId }),
     ...(billedVersion !== undefined && { billed_version: billedVersion }),
@@ -231,6 +241,9 @@ export const worklistFilterSchema = z.object({
   rule: ruleCode
     .optional()
     .meta({ description: 'Encounters with a finding of this rule', examples: ['policy_number_missing'] }),
+  owner: ownerSchema
+    .optional()
+    .meta({ description: 'Encounters with a finding that they put right', examples: ['registration'] }),
   payer_id: identifier(
     'Only encounters whose patient has primary insurance with this payer',
     'payer-1',
@@ -250,6 +263,16 @@ export const worklistFilterSchema = z.object({
     }),
 });
 
+/** Returns which encounters a query asks for. */
+export function selectionOf({
+  payer_id: payer,
+  facility_id: facility,
+  provider_id: provider,
+  ...same
+}: z.infer<typeof worklistFilterSchema>): WorklistSelection {
+  return { ...same, payer, facility, provider };
+}
+
 const query = pageQuerySchema.extend(worklistFilterSchema.shape);
 
 const count = z.int().min(0);
@@ -259,6 +282,7 @@ const worklistFindingSchema = z
   .object({
     rule: ruleCode,
     severity: z.enum(severities),
+    owner: ownerSchema,
     field: z.string().meta({ description: 'The field at fault, in dot notation if nested' }),
     record: z.object({ kind: z.enum(kinds), id: z.string() }).meta({ description: 'The record at fault' }),
   })
@@ -285,6 +309,30 @@ const itemSchema = z
   })
   .meta({ id: 'WorklistItem', description: 'An encounter, and what is in the way of billing it.' });
 
+/** How up to date what is read from the worklist is. */
+export const progressSchema = z
+  .object({
+    is_current: z.boolean().meta({
+      description: 'Whether the list includes every write that was answered before the request',
+    }),
+    under_way: z
+      .array(
+        z.object({
+          kind: z.enum([...kinds, 'workspace', 'code_set']),
+          id: z.string(),
+          done: count,
+          total: count,
+        }),
+      )
+      .meta({
+        description:
+          'Changes that are under way, for which the response does not wait, and how many of the encounters ' +
+          'that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code ' +
+          'set was loaded',
+      }),
+  })
+  .meta({ description: 'How up to date the list is' });
+
 const pageSchema = pageOf(itemSchema)
   .extend({
     counts: z
@@ -301,31 +349,10 @@ const pageSchema = pageOf(itemSchema)
       .nullable()
       .meta({
         description:
-          'How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id`, ' +
+          'How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, ' +
           '`billed` and the days is used as a filter',
       }),
-    progress: z
-      .object({
-        is_current: z.boolean().meta({
-          description: 'Whether the list includes every write that was answered before the request',
-        }),
-        under_way: z
-          .array(
-            z.object({
-              kind: z.enum([...kinds, 'workspace', 'code_set']),
-              id: z.string(),
-              done: count,
-              total: count,
-            }),
-          )
-          .meta({
-            description:
-              'Changes that are under way, for which the response does not wait, and how many of the encounters ' +
-              'that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code ' +
-              'set was loaded',
-          }),
-      })
-      .meta({ description: 'How up to date the list is' }),
+    progress: progressSchema,
   })
   .meta({ id: 'Worklist', description: 'Encounters, with what prevents billing them.' });
 
@@ -339,7 +366,8 @@ const worklistExample: z.infer<typeof pageSchema> = {
       filing: { last_day: '2027-03-14', days_left: 364 },
       findings: [
         {
-          ...{ rule: 'policy_number_missing', severity: 'blocks', field: 'primary_insurance.policy_number' },
+          ...{ rule: 'policy_number_missing', severity: 'blocks', owner: 'registration' },
+          field: 'primary_insurance.policy_number',
           record: { kind: 'patient', id: 'patient-1001' },
         },
       ],
@@ -361,7 +389,7 @@ const readReadinessWorklist = endpoint({
   summary: 'List encounters by what is in the way of billing them',
   description:
     'The encounters of the workspace with what billing would refuse about them, in the order of their ' +
-    'creation (by day of service if days are the only filter), and how many there are in each state and ' +
+    'creation (by day of service with days and no filter but `owner` and `billed`), and how many there are in each state and ' +
     'by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a ' +
     'short delay if there are many: `progress` says how up to date the list is. With filters, a page may ' +
     'have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. ' +
@@ -374,10 +402,8 @@ const readReadinessWorklist = endpoint({
   subject: () => ({ kind: entry.kind }),
   handler: (ports: QueryPorts) => async (context) => {
     const { limit, page_token: pageToken, ...asked } = validate(query, context.req.query);
-    const { payer_id: payer, facility_id: facility, provider_id: provider, ...same } = asked;
     const caller = callerOf(context);
-    const selection = { ...same, payer, facility, provider };
-    const worklist = await readWorklist(ports, caller.workspace, selection, { limit, pageToken });
+    const worklist = await readWorklist(ports, caller.workspace, selectionOf(asked), { limit, pageToken });
     await recordAccess(
       ports.eventLog,
       caller,
@@ -395,17 +421,25 @@ function worklistView(
     items: items.map(itemOf),
     next_page_token,
     counts: counts === undefined ? null : shownCounts(counts, { state, rule }),
-    progress: { is_current: progress.isCurrent, under_way: progress.underWay },
+    progress: progressView(progress),
   };
+}
+
+/** Returns how up to date the worklist is, as the interface reports it. */
+export function progressView({
+  isCurrent: is_current,
+  underWay: under_way,
+}: WorklistProgress): z.infer<typeof progressSchema> {
+  return { is_current, under_way };
 }
 
 function itemOf(entry: WorklistEntry): z.infer<typeof itemSchema> {
   const { encounter_id: id, state, date_of_service = null, patient_id = null } = entry;
   const { payer_id = null, facility_id = null, provider_id = null, billed: claim, filing_end: end } = entry;
-  const findings = entry.findings.map(({ rule, severity, field, kind, id }) => ({
-    ...{ rule, severity, field },
-    record: { kind, id },
-  }));
+  const findings = entry.findings.map((finding) => {
+    const { rule, severity, field, kind, id } = finding;
+    return { rule, severity, owner: ownerOfFinding(finding), field, record: { kind, id } };
+  });
   const billed = claim === undefined ? null : { at: claim.at, claim_id: claim.id };
   const filing = filingView(end, Date.now());
   return {

@@ -1,4 +1,5 @@
 import type { DisclosedRecord } from '../../domain/events/payloads.ts';
+import type { Cause } from '../readiness/causes.ts';
 import type { Readiness } from '../readiness/queries.ts';
 import { recordKey } from '../readiness/rules/facts.ts';
 import type { Simulation } from '../readiness/simulation.ts';
@@ -85,11 +86,38 @@ export function readinessAccess(
 export function worklistAccesses(
   items: readonly WorklistEntry[],
   query: Record<string, unknown>,
-  action: 'record.readiness' | 'readiness.export' = 'record.readiness',
-): [AccessRecorded, ...AccessRecorded[]] {
-  const accessTo = (part: readonly WorklistEntry[]): AccessRecorded => {
-    const named = part.flatMap(({ encounter_id: id, findings }) => [{ kind: 'encounter', id }, ...findings]);
-    const shown = { ranges: [], count: part.length, things: thingsOf(named) };
+  action: ReadinessAction = 'record.readiness',
+): Accesses {
+  const named = items.map(({ encounter_id: id, findings }) => [{ kind: 'encounter', id }, ...findings]);
+  return readinessAccesses(named, query, action);
+}
+
+type ReadinessAction = 'record.readiness' | 'readiness.export';
+
+/**
+ * Returns the entries for a read of what is in the way of encounters, or for an export of it: the records by which it is grouped,
+ * and some of the encounters, were shown; a single entry, unless these are many. `query`: as requested.
+ */
+export function causesAccesses(
+  causes: readonly Cause[],
+  query: Record<string, unknown>,
+  action: ReadinessAction = 'record.readiness',
+): Accesses {
+  const named = causes.map(({ record, encounterIds }) => [
+    ...(record ? [record] : []),
+    ...encounterIds.map((id) => ({ kind: 'encounter', id })),
+  ]);
+  return readinessAccesses(named, query, action);
+}
+
+/** `items`: the records that each item names. */
+function readinessAccesses(
+  items: readonly Records[],
+  query: Record<string, unknown>,
+  action: ReadinessAction,
+): Accesses {
+  const accessTo = (part: readonly Records[]): AccessRecorded => {
+    const shown = { ranges: [], count: part.length, things: thingsOf(part.flat()) };
     return { action, kind: 'encounter', query, shown };
   };
   const [first = [], ...others] = partsOf(items);
@@ -97,11 +125,11 @@ export function worklistAccesses(
 }
 
 /** Divides a list into parts that an entry can name. */
-function partsOf(items: readonly WorklistEntry[]): WorklistEntry[][] {
-  const parts: WorklistEntry[][] = [];
+function partsOf(items: readonly Records[]): Records[][] {
+  const parts: Records[][] = [];
   let room = 0;
   for (const item of items) {
-    const size = 1 + item.findings.length;
+    const size = item.length;
     if (size > room) {
       parts.push([]);
       room = MOST_THINGS;

@@ -19,7 +19,7 @@ import {
 } from './counts.ts';
 import { type Evaluation, evaluate, type MayBeBilled } from './evaluate.ts';
 import type { FollowedEvents } from './followedEvents.ts';
-import { CODE_SET_LOADED, dayOf, type RuleSettings, ruleSettingTypes } from './rules/rule.ts';
+import { CODE_SET_LOADED, dayOf, type Owner, type RuleSettings, ruleSettingTypes } from './rules/rule.ts';
 import {
   announcedAt,
   billedAmong,
@@ -40,6 +40,8 @@ import {
 export interface WorklistSelection {
   state?: ReadinessState | undefined;
   rule?: string | undefined;
+  /** Who puts a finding right. */
+  owner?: Owner | undefined;
   payer?: string | undefined;
   facility?: string | undefined;
   provider?: string | undefined;
@@ -63,12 +65,14 @@ interface Step {
 const CHUNK = 200;
 
 /** Returns the filters by one value, usually the most selective first. */
-function valueFilters({ rule, payer, facility, provider, billed }: WorklistSelection): WorklistFilter[] {
+function valueFilters(selection: WorklistSelection): WorklistFilter[] {
+  const { rule, owner, payer, facility, provider, billed } = selection;
   const all: { by: WorklistFilter['by']; value: string | undefined }[] = [
     { by: 'rule', value: rule },
     { by: 'provider', value: provider },
     { by: 'facility', value: facility },
     { by: 'payer', value: payer },
+    { by: 'owner', value: owner },
     { by: 'billed', value: billed },
   ];
   return all.filter((one): one is WorklistFilter => one.value !== undefined);
@@ -80,8 +84,8 @@ function isOfDays({ from, to }: WorklistSelection): boolean {
 }
 
 /**
- * Yields the encounters on the list that leaves few of them, from after a place on; by days where only days, and whether they were
- * billed, are asked for.
+ * Yields the encounters on the list that leaves few of them, from after a place on; by days where besides days only the
+ * owner, and whether they were billed, are asked for.
  */
 export async function* walkWorklist(
   readModels: ReadModels,
@@ -90,8 +94,8 @@ export async function* walkWorklist(
   after: Pick<Step, 'day' | 'order'> = { day: 0, order: -1 },
 ): AsyncGenerator<Step> {
   const [filter] = valueFilters(selection);
-  // Days leave fewer than whether something was billed does.
-  if (!isOfDays(selection) || (filter !== undefined && filter.by !== 'billed')) {
+  // Days leave fewer than these two do.
+  if (!isOfDays(selection) || (filter !== undefined && filter.by !== 'billed' && filter.by !== 'owner')) {
     yield* alongLists(readModels, workspace, selection, filter, { ...after, day: 0 });
     return;
   }
@@ -149,7 +153,7 @@ function isWanted(entry: WorklistEntry, selection: WorklistSelection): boolean {
 
 /**
  * Resolves with how many encounters there are in each state, and by rule, whatever state and rule are selected;
- * undefined where no counts are kept for the rest of the selection: they are kept for one payer, one facility, one
+ * undefined where no counts are kept for the rest of the selection: they are kept for one owner, one payer, one facility, one
  * provider, for what was billed or was not, or for days, not for several of these together. Rejects with `unavailable`.
  */
 export async function readCounts(

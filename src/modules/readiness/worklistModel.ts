@@ -6,8 +6,16 @@ import { type ReadinessState, readinessStates } from '../../domain/events/readin
 import { recordStream } from '../../domain/events/streams.ts';
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
 import type { Evaluation } from './evaluate.ts';
-import { appliesAt, type Finding, readinessState, rulesDigest } from './rules/index.ts';
-import { type Claim, dayOf, type RuleSettings, type Severity, textOf } from './rules/rule.ts';
+import { appliesAt, type Finding, readinessState, ruleOf, rulesDigest } from './rules/index.ts';
+import {
+  type Claim,
+  dayOf,
+  type Owner,
+  ownerOf,
+  type RuleSettings,
+  type Severity,
+  textOf,
+} from './rules/rule.ts';
 
 /** What is written at once, as a row of its own, so that it can be completed. */
 interface LastWrite {
@@ -188,6 +196,11 @@ function toWorklist({ rule, severity, record, field }: Finding): WorklistFinding
   return { rule: rule.code, severity, kind: record.kind, id: record.id, field };
 }
 
+/** Returns who puts a finding right. */
+export function ownerOfFinding({ rule, kind }: WorklistFinding): Owner {
+  return ownerOf(ruleOf(rule), kind);
+}
+
 /** Returns the codes of the rules that found something, without duplicates. */
 export function codesOf({ findings }: WorklistEntry): string[] {
   return [...new Set(findings.map(({ rule }) => rule))];
@@ -213,7 +226,7 @@ export function finds(entry: WorklistEntry, codes: readonly string[] | undefined
 
 /** A filter of the worklist, besides the state. */
 export type WorklistFilter = {
-  by: 'rule' | 'payer' | 'facility' | 'provider' | 'day' | 'billed';
+  by: 'rule' | 'owner' | 'payer' | 'facility' | 'provider' | 'day' | 'billed';
   value: string;
 };
 
@@ -231,9 +244,10 @@ export function listOf(state: ReadinessState, filter?: WorklistFilter): string {
 
 /** Returns the filters that an encounter matches. */
 export function filtersOf(entry: WorklistEntry): WorklistFilter[] {
-  const { payer_id, facility_id, provider_id, date_of_service, billed } = entry;
+  const { payer_id, facility_id, provider_id, date_of_service, billed, findings } = entry;
   const filters: { by: WorklistFilter['by']; value: string | undefined }[] = [
     ...codesOf(entry).map((value) => ({ by: 'rule', value }) as const),
+    ...[...new Set(findings.map(ownerOfFinding))].map((value) => ({ by: 'owner', value }) as const),
     { by: 'payer', value: payer_id },
     { by: 'facility', value: facility_id },
     { by: 'provider', value: provider_id },

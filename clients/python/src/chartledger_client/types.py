@@ -1069,6 +1069,10 @@ class ReadinessFinding(TypedDict):
     ]
     # `blocks`: the payer would refuse the claim; `warns`: it may
     severity: Literal["blocks", "warns"]
+    # Who puts it right: `registration` the patient and coverage, `clinician` the encounter, `credentialing` the provider, `practice` the facility, `billing` the payer and the claim
+    owner: Literal[
+        "registration", "clinician", "credentialing", "practice", "billing",
+    ]
     # What is wrong, without any values
     text: str
     # The source of the requirement
@@ -1098,7 +1102,7 @@ class WorklistCountsStates(TypedDict):
 
 
 class WorklistCounts(TypedDict):
-    """How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter"""
+    """How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter"""
 
     # Encounters in each state; with the filter `rule`, only those with a finding of that rule
     states: WorklistCountsStates
@@ -1130,7 +1134,7 @@ class Worklist(TypedDict):
     items: list[WorklistItem]
     # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter
+    # How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter
     counts: WorklistCounts | None
     # How up to date the list is
     progress: WorklistProgress
@@ -1196,10 +1200,99 @@ class WorklistFinding(TypedDict):
         "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
     ]
     severity: Literal["blocks", "warns"]
+    # Who puts it right: `registration` the patient and coverage, `clinician` the encounter, `credentialing` the provider, `practice` the facility, `billing` the payer and the claim
+    owner: Literal[
+        "registration", "clinician", "credentialing", "practice", "billing",
+    ]
     # The field at fault, in dot notation if nested
     field: str
     # The record at fault
     record: WorklistFindingRecord
+
+
+class ReadinessCausesProgressUnderWay(TypedDict):
+    kind: Literal[
+        "payer", "patient", "provider", "facility", "encounter", "workspace", "code_set",
+    ]
+    id: str
+    done: int
+    total: int
+
+
+class ReadinessCausesProgress(TypedDict):
+    """How up to date the list is"""
+
+    # Whether the list includes every write that was answered before the request
+    is_current: bool
+    # Changes that are under way, for which the response does not wait, and how many of the encounters that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code set was loaded
+    under_way: list[ReadinessCausesProgressUnderWay]
+
+
+class ReadinessCauses(TypedDict):
+    """What is in the way of encounters, grouped."""
+
+    items: list[ReadinessCause]
+    # Pass it as `page_token` to get the next page; `null` on the last page
+    next_page_token: str | None
+    # Encounters with at least one of the findings
+    encounters: int
+    # Whether every encounter of the selection was counted. `false` if there are more than 100,000: narrow it
+    is_whole: bool
+    # How up to date the list is
+    progress: ReadinessCausesProgress
+
+
+class ReadinessCauseRecord(TypedDict):
+    """The record at fault, or what the encounters have in common as `group_by` says; `null` for encounters without one"""
+
+    kind: Kind
+    id: str
+
+
+class ReadinessCauseFiling(TypedDict):
+    """The first filing limit of these encounters; `null` without"""
+
+    # The last day (UTC) on which the payer of the primary insurance takes a claim
+    last_day: str
+    # Days up to then: 0 on the last day, negative once it has passed
+    days_left: int
+
+
+class ReadinessCause(TypedDict):
+    """Findings of one rule with one record in common."""
+
+    rule: Literal[
+        "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
+        "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
+        "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
+        "clia_number_form", "visit_at_facility", "document_missing", "primary_insurance_missing",
+        "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
+        "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
+        "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
+        "payer_code_missing", "other_insurance", "birth_date", "gender_missing", "address_incomplete",
+        "zip_of_other_state", "country_code", "po_box", "zip_plus_four", "placeholder", "member_id_ssn",
+        "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
+    ]
+    # Of the most severe of the findings
+    severity: Literal["blocks", "warns"]
+    # Who puts it right: `registration` the patient and coverage, `clinician` the encounter, `credentialing` the provider, `practice` the facility, `billing` the payer and the claim
+    owner: Literal[
+        "registration", "clinician", "credentialing", "practice", "billing",
+    ]
+    # What the rule requires
+    title: str
+    # The record at fault, or what the encounters have in common as `group_by` says; `null` for encounters without one
+    record: ReadinessCauseRecord | None
+    # Encounters with the finding
+    encounters: int
+    # How many of them are blocked, and this is one of the reasons
+    blocked: int
+    # The earliest day of service of these encounters, as it was sent
+    oldest_day: str | None
+    # The first filing limit of these encounters; `null` without
+    filing: ReadinessCauseFiling | None
+    # The first of the encounters, at most five
+    encounter_ids: list[str]
 
 
 class BillingWritten(TypedDict):
@@ -1820,6 +1913,10 @@ class WorklistQuery(TypedDict):
         "payer_code_missing", "other_insurance", "birth_date", "gender_missing", "address_incomplete",
         "zip_of_other_state", "country_code", "po_box", "zip_plus_four", "placeholder", "member_id_ssn",
         "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
+    ]]
+    # Encounters with a finding that they put right
+    owner: NotRequired[Literal[
+        "registration", "clinician", "credentialing", "practice", "billing",
     ]]
     # Only encounters whose patient has primary insurance with this payer
     payer_id: NotRequired[str]

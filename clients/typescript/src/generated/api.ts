@@ -535,11 +535,55 @@ export interface paths {
         };
         /**
          * List encounters by what is in the way of billing them
-         * @description The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service if days are the only filter), and how many there are in each state and by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a short delay if there are many: `progress` says how up to date the list is. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. An encounter that changes between two pages may be on both, or on neither. The readiness of an encounter says since when a finding has existed, and who caused it.
+         * @description The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service with days and no filter but `owner` and `billed`), and how many there are in each state and by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a short delay if there are many: `progress` says how up to date the list is. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. An encounter that changes between two pages may be on both, or on neither. The readiness of an encounter says since when a finding has existed, and who caused it.
          *
          *     Needs the permission `read`.
          */
         get: operations["listReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/readiness/causes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what is in the way of billing, by how much it holds up
+         * @description The findings of the worklist, grouped by rule and record: a facility without an EIN is one item, however many encounters it blocks. Those that block most encounters come first, then those that most encounters have, then those with the nearest filing limit. The filters are those of the worklist; with `rule` or `owner`, only their findings are counted. Each page is counted again: a cause that changes its place between two pages may be on both, or on neither.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["listReadinessCauses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/readiness/causes.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export what is in the way of billing as CSV
+         * @description All causes, as the list of causes has them, in the same order: one line each, below a line with the names of the columns. While the worklist is not current, the response is 503, as a file could not say so.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["exportReadinessCauses"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3068,6 +3112,11 @@ export interface components {
              * @enum {string}
              */
             severity: "blocks" | "warns";
+            /**
+             * @description Who puts it right: `registration` the patient and coverage, `clinician` the encounter, `credentialing` the provider, `practice` the facility, `billing` the payer and the claim
+             * @enum {string}
+             */
+            owner: "registration" | "clinician" | "credentialing" | "practice" | "billing";
             /** @description What is wrong, without any values */
             text: string;
             /** @description The source of the requirement */
@@ -3133,7 +3182,7 @@ export interface components {
             items: components["schemas"]["WorklistItem"][];
             /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description How many there are. `null` if more than one of `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter */
+            /** @description How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter */
             counts: {
                 /** @description Encounters in each state; with the filter `rule`, only those with a finding of that rule */
                 states: {
@@ -3213,6 +3262,11 @@ export interface components {
             rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
             /** @enum {string} */
             severity: "blocks" | "warns";
+            /**
+             * @description Who puts it right: `registration` the patient and coverage, `clinician` the encounter, `credentialing` the provider, `practice` the facility, `billing` the payer and the claim
+             * @enum {string}
+             */
+            owner: "registration" | "clinician" | "credentialing" | "practice" | "billing";
             /** @description The field at fault, in dot notation if nested */
             field: string;
             /** @description The record at fault */
@@ -3221,6 +3275,77 @@ export interface components {
                 kind: "payer" | "patient" | "provider" | "facility" | "encounter";
                 id: string;
             };
+        };
+        /** @description What is in the way of encounters, grouped. */
+        ReadinessCauses: {
+            items: components["schemas"]["ReadinessCause"][];
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
+            next_page_token: string | null;
+            /** @description Encounters with at least one of the findings */
+            encounters: number;
+            /** @description Whether every encounter of the selection was counted. `false` if there are more than 100,000: narrow it */
+            is_whole: boolean;
+            /** @description How up to date the list is */
+            progress: {
+                /** @description Whether the list includes every write that was answered before the request */
+                is_current: boolean;
+                /** @description Changes that are under way, for which the response does not wait, and how many of the encounters that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code set was loaded */
+                under_way: {
+                    /** @enum {string} */
+                    kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace" | "code_set";
+                    id: string;
+                    done: number;
+                    total: number;
+                }[];
+            };
+        };
+        /** @description Findings of one rule with one record in common. */
+        ReadinessCause: {
+            /** @enum {string} */
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+            /**
+             * @description Of the most severe of the findings
+             * @enum {string}
+             */
+            severity: "blocks" | "warns";
+            /**
+             * @description Who puts it right: `registration` the patient and coverage, `clinician` the encounter, `credentialing` the provider, `practice` the facility, `billing` the payer and the claim
+             * @enum {string}
+             */
+            owner: "registration" | "clinician" | "credentialing" | "practice" | "billing";
+            /** @description What the rule requires */
+            title: string;
+            /** @description The record at fault, or what the encounters have in common as `group_by` says; `null` for encounters without one */
+            record: {
+                /** @enum {string} */
+                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                id: string;
+            } | null;
+            /** @description Encounters with the finding */
+            encounters: number;
+            /** @description How many of them are blocked, and this is one of the reasons */
+            blocked: number;
+            /**
+             * @description The earliest day of service of these encounters, as it was sent
+             * @example 2026-05-03
+             */
+            oldest_day: string | null;
+            /** @description The first filing limit of these encounters; `null` without */
+            filing: {
+                /**
+                 * Format: date
+                 * @description The last day (UTC) on which the payer of the primary insurance takes a claim
+                 * @example 2027-03-14
+                 */
+                last_day: string;
+                /**
+                 * @description Days up to then: 0 on the last day, negative once it has passed
+                 * @example 364
+                 */
+                days_left: number;
+            } | null;
+            /** @description The first of the encounters, at most five */
+            encounter_ids: string[];
         };
         /** @description Something was recorded about the billing of an encounter. */
         BillingWritten: {
@@ -5375,6 +5500,8 @@ export interface operations {
                 state?: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
                 rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+                /** @description Encounters with a finding that they put right */
+                owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
                 /** @description Only encounters whose patient has primary insurance with this payer */
                 payer_id?: string;
                 /** @description Only encounters at this facility */
@@ -5401,6 +5528,110 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Worklist"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    listReadinessCauses: {
+        parameters: {
+            query?: {
+                /** @description Items per page, 1 to 1,000 */
+                limit?: number;
+                /** @description The `next_page_token` of the previous page */
+                page_token?: string;
+                /** @description Only encounters in this state */
+                state?: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
+                /** @description Encounters with a finding of this rule */
+                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+                /** @description Encounters with a finding that they put right */
+                owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
+                /** @description Only encounters whose patient has primary insurance with this payer */
+                payer_id?: string;
+                /** @description Only encounters at this facility */
+                facility_id?: string;
+                /** @description Only encounters of this billing provider */
+                provider_id?: string;
+                /** @description Only encounters with a day of service on or after this day, as the date was sent */
+                from?: string;
+                /** @description Only encounters with a day of service on or before this day */
+                to?: string;
+                /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
+                billed?: boolean;
+                /** @description By what the findings of a rule are grouped: `record`, the record at fault; or `payer`, `facility` or `provider` of the encounters, for a matrix */
+                group_by?: "record" | "payer" | "facility" | "provider";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of causes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadinessCauses"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    exportReadinessCauses: {
+        parameters: {
+            query?: {
+                /** @description Only encounters in this state */
+                state?: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
+                /** @description Encounters with a finding of this rule */
+                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+                /** @description Encounters with a finding that they put right */
+                owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
+                /** @description Only encounters whose patient has primary insurance with this payer */
+                payer_id?: string;
+                /** @description Only encounters at this facility */
+                facility_id?: string;
+                /** @description Only encounters of this billing provider */
+                provider_id?: string;
+                /** @description Only encounters with a day of service on or after this day, as the date was sent */
+                from?: string;
+                /** @description Only encounters with a day of service on or before this day */
+                to?: string;
+                /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
+                billed?: boolean;
+                /** @description By what the findings of a rule are grouped: `record`, the record at fault; or `payer`, `facility` or `provider` of the encounters, for a matrix */
+                group_by?: "record" | "payer" | "facility" | "provider";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
                 };
             };
             /** @description An error */

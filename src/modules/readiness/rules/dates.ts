@@ -4,6 +4,7 @@ import { dayOf, filingEnd, missing, type Rule, textOf } from './rule.ts';
 export const timelyFiling: Rule = {
   code: 'timely_filing',
   severity: 'blocks',
+  owner: 'billing',
   title: 'The encounter was billed in time, or the filing limit set for the payer has not passed',
   source:
     '42 CFR 424.44; CMS Medicare Claims Processing Manual, chapter 1, section 70; contracts with other payers',
@@ -21,6 +22,7 @@ const TWO_WEEKS_MS = 14 * 86_400_000;
 export const filingLimitNear: Rule = {
   code: 'filing_limit_near',
   severity: 'warns',
+  owner: 'billing',
   title: 'The encounter was billed, or the filing limit set for the payer is more than two weeks away',
   source: timelyFiling.source,
   reads: timelyFiling.reads,

@@ -15,6 +15,7 @@ import {
 export const changedAfterBilling: Rule = {
   code: 'changed_after_billing',
   severity: 'warns',
+  owner: 'billing',
   title: 'What the claim contains has not changed since the encounter was billed',
   source:
     'X12 005010X222A1 (837P), loop 2300, CLM05-3: frequency codes 7 and 8, replacement and void of a prior claim',
@@ -84,6 +85,7 @@ const MOST_NAMED = 5;
 export const suspectedDuplicate: Rule = {
   code: 'suspected_duplicate',
   severity: 'warns',
+  owner: 'billing',
   title: 'No other encounter has the same patient, provider, day of service and facility',
   source: 'CMS Medicare Claims Processing Manual, chapter 1, section 120: exact and suspect duplicate claims',
   reads: ['patient_id', 'provider_id', 'date_of_service', 'facility_id', 'voided_at'].map(
@@ -103,6 +105,7 @@ export const suspectedDuplicate: Rule = {
 export const duplicateOfBilled: Rule = {
   code: 'duplicate_of_billed',
   severity: 'blocks',
+  owner: 'billing',
   title: 'No other encounter with the same patient, provider, day of service and facility was billed',
   source: 'CMS Medicare Claims Processing Manual, chapter 1, section 120: exact and suspect duplicate claims',
   reads: suspectedDuplicate.reads,

@@ -29,9 +29,18 @@ export const rules: readonly Rule[] = [
   ...claimRules,
 ];
 
-/** A digest of what determines the findings: the rules, and the version and severity of each. */
+const byCode = new Map(rules.map((rule) => [rule.code, rule]));
+
+/** Returns the rule with a code; undefined where there is none, or no longer. */
+export function ruleOf(code: string): Rule | undefined {
+  return byCode.get(code);
+}
+
+/** A digest of what determines the worklist: the rules, and the version, severity and owner of each. */
 export const rulesDigest = createHash('sha256')
-  .update(JSON.stringify(rules.map(({ code, version = 1, severity }) => [code, version, severity])))
+  .update(
+    JSON.stringify(rules.map(({ code, version = 1, severity, owner }) => [code, version, severity, owner])),
+  )
   .digest('hex')
   .slice(0, 12);
 

@@ -160,6 +160,22 @@ export function lastFilingDay(end: number): string {
 export const severities = ['blocks', 'warns'] as const;
 export type Severity = (typeof severities)[number];
 
+/** Who in a practice puts a finding right. */
+export const owners = ['registration', 'clinician', 'credentialing', 'practice', 'billing'] as const;
+export type Owner = (typeof owners)[number];
+
+const ownersByKind: Readonly<Record<string, Owner>> = {
+  patient: 'registration',
+  encounter: 'clinician',
+  provider: 'credentialing',
+  facility: 'practice',
+};
+
+/** Who puts right what a rule finds in a record of a kind; undefined: a rule that no longer exists. */
+export function ownerOf(rule: Pick<Rule, 'owner'> | undefined, kind: string): Owner {
+  return rule?.owner ?? ownersByKind[kind] ?? 'billing';
+}
+
 /** A record on which a claim is based, as callers see it in that version. */
 export interface BilledRecord {
   kind: string;
@@ -239,6 +255,8 @@ export interface Rule {
   /** Its name everywhere: lower-case words with underscores. */
   code: string;
   severity: Severity;
+  /** Who puts right what it finds. Omitted: whoever keeps the record at fault. */
+  owner?: Owner;
   /** Incremented when it finds something else than before in the same facts; every encounter is then evaluated again. Omitted: 1. */
   version?: number;
   /** What it demands: a sentence without its full stop. */
