@@ -119,7 +119,10 @@ function addAccess(entry: AuditEntry, { data }: RecordedEvent): void {
   if (route !== undefined) entry.route = route;
   if (data.status !== undefined) entry.status = data.status as number;
   if (data.fields !== undefined) entry.fields = data.fields as string[];
-  if (data.lines !== undefined) entry.lines = dataAs<RefusedLines>(data.lines as object);
+  if (data.lines !== undefined) {
+    const { first: _, ...lines } = dataAs<RefusedLines>(data.lines as object);
+    entry.lines = lines;
+  }
   if (data.webhook_id !== undefined) {
     entry.kind = 'webhook';
     entry.id = String(data.webhook_id);

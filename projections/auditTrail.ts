@@ -1,5 +1,7 @@
-import { isProgram, maxTime, type Position, type RecordedEvent } from '../src/domain/events/event.ts';
+import { dataAs, isProgram, maxTime, type Position, type RecordedEvent } from '../src/domain/events/event.ts';
+import type { RefusedLine, RefusedLines } from '../src/domain/events/payloads.ts';
 import { workspaceOfStream } from '../src/domain/events/streams.ts';
+import type { FieldFault } from '../src/domain/records/schema/faults.ts';
 import type { ModelName, Row } from '../src/storage/readModels.ts';
 import {
   type AuditEntry,
@@ -51,7 +53,15 @@ export function newestFirst(number: number): number {
 }
 
 /** The entry of a refused request, or of a batch with refused lines. */
-export type RefusedRequest = AuditEntry & Required<Pick<AuditEntry, 'code'>>;
+export type RefusedRequest = AuditEntry & Required<Pick<AuditEntry, 'code'>> & RefusalDetails;
+
+/** What the entry's row has in addition: the trail itself does without. */
+interface RefusalDetails {
+  /** What was wrong with each of the `fields`. */
+  faults?: FieldFault[];
+  /** Of a batch: its first refused lines. */
+  firstLines?: RefusedLine[];
+}
 
 /** The properties by which refused requests can be found; `key` is the id of the API key or source. */
 const requestFacets = ['key', 'field', 'code', 'status'] as const;
@@ -106,7 +116,7 @@ export function refusedRequestId(workspace: string, requestId: string): string {
 
 /** Returns the row of an entry, if it is for a refused request. Refused dashboard pages are kept separate. */
 function refusedRequestRow(
-  { id, metadata, position }: RecordedEvent,
+  { id, data, metadata, position }: RecordedEvent,
   entry: AuditEntry,
 ): Row<RefusedRequest> | undefined {
   if (!isRefusedRequest(entry)) return undefined;
@@ -117,8 +127,16 @@ function refusedRequestRow(
     partition: isOfProgram ? requestsPartition(workspace) : `${workspace} refused pages`,
     order: newestFirst(position),
     position,
-    body: entry,
+    body: { ...entry, ...detailsOf(data) },
     lists: isOfProgram ? listsOf(entry) : [],
+  };
+}
+
+function detailsOf({ faults, lines }: RecordedEvent['data']): RefusalDetails {
+  const first = (lines as RefusedLines | undefined)?.first;
+  return {
+    ...(faults !== undefined && { faults: dataAs<FieldFault[]>(faults as object) }),
+    ...(first !== undefined && { firstLines: first }),
   };
 }
 

@@ -42,6 +42,7 @@ import { recordCertificateRoutes, recordProofRoutes } from './pages/records/proo
 import { recordStateRoutes } from './pages/records/record.ts';
 import { recordFieldRoutes, recordTimelineRoutes } from './pages/records/timeline.ts';
 import { referenceRoutes } from './pages/reference/reference.ts';
+import { requestPageRoutes } from './pages/request.ts';
 import { requestsRoutes } from './pages/requests.ts';
 import { scorecardRoutes } from './pages/scorecard.ts';
 import { searchRoutes } from './pages/search.ts';
@@ -114,6 +115,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...messagePageRoutes(ports),
     ...messageChangeRoutes(ports),
     ...requestsRoutes(ports),
+    ...requestPageRoutes(ports),
     ...auditRoutes(ports),
     ...evidenceRoutes(ports),
     ...workspacesRoutes(ports),

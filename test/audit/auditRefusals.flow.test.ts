@@ -41,11 +41,15 @@ onEmbeddedEngines((start) => {
       expect(refusals).toEqual([
         entry('validation_failed', 'POST', '/integration/payers', {
           fields: ['name'],
+          faults: [{ field: 'name', code: 'required' }],
           kind: 'payer',
           record_id: payer.id,
         }),
         entry('reference_not_found', 'POST', '/integration/encounters', {
           fields: ['patient_id'],
+          faults: [
+            { field: 'patient_id', code: 'reference_not_found', kind: 'patient', id: encounter.patient_id },
+          ],
           kind: 'encounter',
           record_id: encounter.id,
         }),
@@ -55,13 +59,19 @@ onEmbeddedEngines((start) => {
     test('without the id that was refused', async () => {
       const name = phi('Aetna');
       const long = phi('x'.repeat(256));
-      const objects = [{ id: long, name }, { id: `${phi('id')}\n`, name }, { id: 7, name }, { name }];
-      for (const body of [...objects, [phi('id')], null, phi('id')]) {
+      const objects = new Map<object, string>([
+        [{ id: long, name }, 'wrong_length'],
+        [{ id: `${phi('id')}\n`, name }, 'invalid'],
+        [{ id: 7, name }, 'wrong_type'],
+        [{ id: '', name }, 'empty'],
+        [{ name }, 'required'],
+      ]);
+      for (const body of [...objects.keys(), [phi('id')], null, phi('id')]) {
         const refusals = await refused(() => service.post('/integration/payers', body));
-        const isObject = objects.some((one) => one === body);
+        const code = objects.get(Object(body));
         expect(refusals).toEqual([
           entry('validation_failed', 'POST', '/integration/payers', {
-            ...(isObject && { fields: ['id'] }),
+            ...(code && { fields: ['id'], faults: [{ field: 'id', code }] }),
             kind: 'payer',
           }),
         ]);
@@ -78,7 +88,10 @@ onEmbeddedEngines((start) => {
       expect(refusals).toEqual([
         entry('malformed_body', 'POST', payers, { kind: 'payer' }),
         entry('unsupported_media_type', 'POST', payers, { kind: 'payer' }),
-        entry('validation_failed', 'POST', payers, { fields: ['If-Match'], kind: 'payer' }),
+        entry('validation_failed', 'POST', payers, {
+          ...{ fields: ['If-Match'], faults: [{ field: 'If-Match', code: 'invalid' }] },
+          kind: 'payer',
+        }),
       ]);
     });
 
@@ -107,7 +120,10 @@ onEmbeddedEngines((start) => {
       expect(refusals).toEqual([
         entry('not_found', 'GET', '/integration/patients/:id', aboutPatient),
         entry('not_found', 'GET', '/integration/patients/:id/history', aboutPatient),
-        entry('validation_failed', 'GET', '/integration/patients', { fields: ['limit'], kind: 'patient' }),
+        entry('validation_failed', 'GET', '/integration/patients', {
+          ...{ fields: ['limit'], faults: [{ field: 'limit', code: 'out_of_range' }] },
+          kind: 'patient',
+        }),
         entry('not_found', 'GET', documents, { kind: 'document', record_id: encounter }),
         entry('not_found', 'DELETE', `${documents}/:documentId`, aboutDocument),
         entry('not_found', 'GET', `${documents}/:documentId/history`, aboutDocument),

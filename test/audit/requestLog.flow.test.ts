@@ -9,6 +9,13 @@ import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
 
 const REQUESTS = '/integration/requests';
+/** A field at fault, as a caller reads it. */
+const fault = (field: string, code: string, kind: string | null = null, id: string | null = null) => ({
+  field,
+  code,
+  kind,
+  id,
+});
 const idOf = ({ headers }: TestResponse) => String(headers['request-id']);
 
 onEmbeddedEngines((start) => {
@@ -63,6 +70,12 @@ onEmbeddedEngines((start) => {
       status: 400,
       code: 'validation_failed',
       fields: ['first_name', 'last_name', 'date_of_birth', 'primary_insurance.payer_id'],
+      faults: [
+        fault('first_name', 'required'),
+        fault('last_name', 'wrong_type'),
+        fault('date_of_birth', 'no_date'),
+        fault('primary_insurance.payer_id', 'required'),
+      ],
       lines: null,
       kind: 'patient',
       record_id: patient.id,
@@ -87,6 +100,15 @@ onEmbeddedEngines((start) => {
         sent: 1,
         refused: { validation_failed: 1 },
         fields: { record: 1, unknown_field: 1 },
+        first: [
+          {
+            ...{ line: 1, kind: 'payer', code: 'validation_failed' },
+            faults: [
+              { field: 'record', code: 'required' },
+              { field: 'unknown_field', code: 'unknown' },
+            ],
+          },
+        ],
       },
       ['unknown_field'],
     ]);
@@ -208,6 +230,16 @@ onEmbeddedEngines((start) => {
           sent: 4,
           refused: { validation_failed: 2, reference_not_found: 1 },
           fields: { name: 2, patient_id: 1 },
+          first: [
+            ...unnamed.map(({ record }, index) => ({
+              ...{ line: index + 1, kind: 'payer', record_id: record.id, code: 'validation_failed' },
+              faults: [fault('name', 'required')],
+            })),
+            {
+              ...{ line: 3, kind: 'encounter', record_id: orphan.record.id, code: 'reference_not_found' },
+              faults: [fault('patient_id', 'reference_not_found', 'patient', orphan.record.patient_id)],
+            },
+          ],
         },
         kind: null,
         record_id: null,
@@ -216,6 +248,16 @@ onEmbeddedEngines((start) => {
     for (const query of ['?field=patient_id', '?code=reference_not_found', '?status=200'])
       expect(await idsOf(client, query)).toEqual([id]);
     expect(await idsOf(client, '?status=400')).toEqual([]);
+  });
+
+  test('of the refused lines of a batch the first ten are kept', async () => {
+    const client = await withKey();
+    const lines = Array.from({ length: 12 }, () => ({ kind: 'payer', record: { id: phi('payer') } }));
+    const id = idOf(await sendBatch(client, lines));
+    const { body } = await client.get(`${REQUESTS}/${id}`);
+    expect(body.lines.first.map(({ line }: { line: number }) => line)).toEqual([
+      1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+    ]);
   });
 
   test('entries of earlier versions of the service are read as far as they tell', async () => {

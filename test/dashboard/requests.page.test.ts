@@ -15,6 +15,7 @@ let keyId: string;
 let requestId: string;
 let batchId: string;
 const patientId = phi('patient');
+const batchPayer = phi('payer');
 const sent = phi('1984-02-30');
 const name = phi('Lopez');
 beforeAll(async () => {
@@ -33,7 +34,7 @@ beforeAll(async () => {
   });
   requestId = String(refused.headers['request-id']);
   await client.get(`/integration/patients?${name}=1`);
-  const lines = [{ kind: 'payer', record: { id: phi('payer') } }];
+  const lines = [{ kind: 'payer', record: { id: batchPayer } }];
   batchId = String((await sendBatch(client, lines)).headers['request-id']);
   await service.get(`/integration/payers/${phi('payer')}`);
 });
@@ -93,6 +94,8 @@ test('a request id leads to the fields at fault, to the key, to the record and t
   const text = await page.locator('main').innerText();
   for (const told of ['400', 'Validation failed', 'last_name', 'date_of_birth', 'primary_insurance.payer_id'])
     expect(text).toContain(told);
+  for (const told of ['is required', 'must be an ISO 8601 date, such as 1984-02-29', 'Accepted later\nno'])
+    expect(text).toContain(told);
   expect(await page.content()).not.toContain(sent);
   expect(await page.content()).not.toContain(name);
   expect(await page.locator('#request-call').innerText()).toBe(
@@ -103,6 +106,7 @@ test('a request id leads to the fields at fault, to the key, to the record and t
       `-d '${JSON.stringify(
         {
           id: '<id>',
+          first_name: '<first_name>',
           last_name: '<last_name>',
           date_of_birth: '<date_of_birth>',
           primary_insurance: { payer_id: '<payer_id>' },
@@ -121,7 +125,16 @@ test('a request id leads to the fields at fault, to the key, to the record and t
 
 test('a batch shows its refused lines; no name shows that is not of the interface', async () => {
   const page = await dashboard.openAs('compliance', `${path()}/${batchId}`);
-  expect(await page.locator('main').innerText()).toContain('1 of 1 lines refused');
+  const text = await page.locator('main').innerText();
+  expect(text).toContain('1 of 1 lines refused');
+  const line = page.getByRole('region', { name: 'First refused lines' }).getByRole('row').nth(1);
+  expect((await line.innerText()).split('\t').map((cell) => cell.trim())).toEqual([
+    '1',
+    `Payer ${batchPayer}`,
+    'Validation failed',
+    'name is required',
+    'no',
+  ]);
   expect(await page.getByRole('link', { name: 'Key settings' }).count()).toBe(0);
   await expectAccessible(page);
   await takePictures(page, 'requests-batch');
@@ -129,6 +142,40 @@ test('a batch shows its refused lines; no name shows that is not of the interfac
   await page.getByRole('link', { name: 'GET /integration/patients' }).click();
   expect(await page.locator('main').innerText()).toContain('an unknown field name');
   expect(await page.content()).not.toContain(name);
+});
+
+test('equal refusals are one row; one that was accepted later says so, and what its sample says is accepted', async () => {
+  const other = service.workspaceId('alike');
+  const { key } = await service.keys.createKey(other, 'Nightly sync', ['write']);
+  const sender = service.as(key);
+  const record = { ...samples.patient(), gender: 'unknown' };
+  for (let times = 0; times < 3; times++)
+    expect((await sender.post('/integration/patients', record)).status).toBe(400);
+  const page = await dashboard.openAs('compliance', `/workspaces/${other}/requests`);
+  const rows = page.locator('tbody tr');
+  expect(await rows.count()).toBe(1);
+  const row = await rows.innerText();
+  for (const told of ['3 × POST /integration/patients', 'gender must be one of male, female, other'])
+    expect(row).toContain(told);
+  expect(row).toMatch(/Nightly sync.*and 2 more/s);
+  await page.getByRole('link', { name: 'POST /integration/patients' }).click();
+  const [, body = ''] = /-d '(.*)'/s.exec(await page.locator('#request-call').innerText()) ?? [];
+  const values: Record<string, string> = { ...record, gender: 'other' };
+  const filled = Object.fromEntries(
+    Object.keys(JSON.parse(body)).map((field) => [field, values[field] as string]),
+  );
+  expect((await sender.post('/integration/patients', filled)).status).toBe(200);
+  await page.reload();
+  expect(await page.locator('main').innerText()).toMatch(/Accepted later\s+yes, version 1/);
+  await page.goto(`/dashboard/workspaces/${other}/requests`);
+  await page.getByLabel('Outcome').selectOption('All');
+  await show(page);
+  expect(await page.locator('tbody th').allInnerTexts()).toEqual([
+    'Patient upserted',
+    ...Array(3).fill('Request refused'),
+  ]);
+  await expectAccessible(page);
+  await takePictures(page, 'requests-all');
 });
 
 test('an id that is none, a filter that is none and an empty list say what to do', async () => {

@@ -130,6 +130,7 @@ onEveryEngine((start) => {
           sent: 300,
           refused: { validation_failed: 1, malformed_body: 1, reference_not_found: 1 },
           fields: { name: 1, 'primary_insurance.payer_id': 1 },
+          first: expect.any(Array),
         },
       },
     ]);

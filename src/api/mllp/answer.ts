@@ -201,7 +201,7 @@ async function receive(
   const readAs = { ...source, maySendTests: workspace.sandbox === true };
   const received = await receiveMessage(ports, run, readAs, { caller, bytes, type: mediaTypes[0] });
   const tally = new BatchTally(1);
-  tallyMessage(tally, received);
+  tallyMessage(tally, received, 1);
   await recordBatch(ports, { caller, options: {}, ...mllpRequest }, tally);
   return received;
 }

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import type { RefusedLines } from '../../domain/events/payloads.ts';
+import type { RefusedLine, RefusedLines } from '../../domain/events/payloads.ts';
 import { catalog } from '../../domain/records/catalog.ts';
+import type { FieldFault } from '../../domain/records/schema/faults.ts';
 import { type AccessRecorded, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import { deterministicEventId } from '../../modules/idempotency/keys.ts';
 import { StoredResponse } from '../../modules/idempotency/reservations.ts';
@@ -17,7 +18,7 @@ import { batchLineSchema } from '../schemas/batch.ts';
 import { fieldNames } from '../schemas/endpoint.ts';
 import {
   asServiceError,
-  failingFields,
+  fieldFaults,
   internalError,
   isRetryable,
   logFailure,
@@ -34,6 +35,10 @@ const known: ReadonlySet<string> = new Set(
   [batchLineSchema, ...catalog.map(({ schema }) => schema)].flatMap(fieldNames),
 );
 
+/** Refused lines that are kept one by one, and the faults of each. */
+const MOST_LINES = 10;
+const MOST_FAULTS = 5;
+
 /** Counts the outcomes of a batch's lines. */
 export class BatchTally {
   readonly #lines: number;
@@ -41,13 +46,15 @@ export class BatchTally {
   #skipped = 0;
   readonly #codes = new Map<ErrorCode, number>();
   readonly #fields = new Map<string, number>();
+  #first: RefusedLine[] = [];
 
   /** `lines`: the number of lines. */
   constructor(lines: number) {
     this.#lines = lines;
   }
 
-  count(result: LineResult): void {
+  /** `line`: its number, counted from 1. */
+  count(result: LineResult, line: number): void {
     if ('written' in result) {
       this.#outcomes[result.written.outcome] += 1;
       if (result.written.isSkipped) this.#skipped += 1;
@@ -55,7 +62,15 @@ export class BatchTally {
     }
     const { code, details } = asServiceError(result.error);
     addOne(this.#codes, code);
-    for (const field of failingFields(details, known)) addOne(this.#fields, field);
+    const faults = fieldFaults(details, known);
+    for (const { field } of faults) addOne(this.#fields, field);
+    if (statusOf[code] < 500) this.#keep({ line, ...subjectOf(result), code, faults });
+  }
+
+  #keep({ faults, ...line }: RefusedLine & { faults: FieldFault[] }): void {
+    const kept = { ...line, ...(faults.length > 0 && { faults: faults.slice(0, MOST_FAULTS) }) };
+    // Lines are answered in no particular order.
+    this.#first = [...this.#first, kept].sort((a, b) => a.line - b.line).slice(0, MOST_LINES);
   }
 
   /** The last line of the response. */
@@ -95,9 +110,15 @@ export class BatchTally {
         sent: this.#lines,
         refused: Object.fromEntries(refused),
         ...(fields.length > 0 && { fields: Object.fromEntries(fields) }),
+        first: this.#first,
       },
     };
   }
+}
+
+/** Returns the record of a line, where it has an id that a record can have. */
+function subjectOf({ kind, id }: LineResult): Pick<RefusedLine, 'kind' | 'record_id'> {
+  return { ...(kind !== null && { kind }), ...(kind !== null && id !== null && { record_id: id }) };
 }
 
 function addOne<Name>(counts: Map<Name, number>, name: Name): void {
@@ -423,7 +444,7 @@ export async function executeBatch(
     const index = indexes.get(line);
     if (index === undefined) return;
     indexes.delete(line);
-    tally.count(result);
+    tally.count(result, line.number);
     if ('error' in result) {
       const failure = asServiceError(result.error);
       failures.set(failure.code, failures.get(failure.code) ?? failure);

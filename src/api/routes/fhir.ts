@@ -158,10 +158,11 @@ export async function processFhirMessage(
     const tally = new BatchTally(entries.length + unread.length);
     const slices = new TimeSlicer();
     const failures = new Map<string, ServiceError>();
-    for (const error of unread) tally.count({ kind: null, id: null, error });
+    let line = 0;
+    for (const error of unread) tally.count({ kind: null, id: null, error }, ++line);
     for (const outcome of outcomes) {
       if (slices.isOver) await slices.next();
-      tallyOf(tally, outcome);
+      tallyOf(tally, outcome, ++line);
       if (!isFailed(outcome.result)) continue;
       const failure = asServiceError(outcome.result.error);
       failures.set(failure.code, failures.get(failure.code) ?? failure);
@@ -191,14 +192,14 @@ export function isFailed(result: OperationResult | undefined): result is { error
   return result !== undefined && 'error' in result;
 }
 
-function tallyOf(tally: BatchTally, { interpreted, result }: EntryOutcome): void {
+function tallyOf(tally: BatchTally, { interpreted, result }: EntryOutcome, line: number): void {
   const nothing = { kind: null, id: null };
   if (isRefused(interpreted)) {
-    tally.count({ ...nothing, error: new FhirRefusal('validation_failed', interpreted.issues) });
-  } else if (isFailed(result)) tally.count({ ...nothing, error: result.error });
+    tally.count({ ...nothing, error: new FhirRefusal('validation_failed', interpreted.issues) }, line);
+  } else if (isFailed(result)) tally.count({ ...nothing, error: result.error }, line);
   else if (result && 'version' in result) {
     const written = { ...result, isSkipped: result.outcome === 'unchanged' };
-    tally.count({ ...nothing, written } satisfies LineResult);
+    tally.count({ ...nothing, written } satisfies LineResult, line);
   }
 }
 

@@ -44,18 +44,19 @@ function essenceOf(header: string): string | undefined {
 const nothing = { kind: null, id: null };
 
 /**
- * Counts those results of a message that leave no event: that it was refused, or records in which nothing changed.
+ * Counts those results of a message that leave no event: that it was refused, or records in which nothing changed. `number`: its place
+ * among the messages of the request, counted from 1.
  */
-export function tallyMessage(tally: BatchTally, { code, results }: MessageResult): void {
+export function tallyMessage(tally: BatchTally, { code, results }: MessageResult, number: number): void {
   if (code !== 'AA') {
     const failed = results.find((result) => 'error' in result);
     const error = failed?.error ?? new ServiceError('validation_failed', 'The message was refused.');
-    tally.count({ ...nothing, error });
+    tally.count({ ...nothing, error }, number);
     return;
   }
   for (const result of results) {
     if (!('version' in result) || result.outcome !== 'unchanged') continue;
-    tally.count({ ...nothing, written: { ...result, isSkipped: true } });
+    tally.count({ ...nothing, written: { ...result, isSkipped: true } }, number);
   }
 }
 
@@ -135,10 +136,10 @@ async function receiveAll(
   const tally = new BatchTally(messages.length);
   const acknowledgements: Buffer[] = [];
   try {
-    for (const bytes of messages) {
+    for (const [index, bytes] of messages.entries()) {
       context.requireAdmitted();
       const received = await receiveMessage(ports, run, source, { caller, bytes, type });
-      tallyMessage(tally, received);
+      tallyMessage(tally, received, index + 1);
       acknowledgements.push(...received.acknowledgements);
     }
   } finally {

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { RefusedRequest } from '../../../projections/auditTrail.ts';
+import type { RefusedLine } from '../../domain/events/payloads.ts';
 import { subjectKinds } from '../../domain/records/catalog.ts';
+import { type FieldFault, faultCodes } from '../../domain/records/schema/faults.ts';
 import { requiredDate } from '../../domain/records/schema/fields.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
@@ -19,6 +21,30 @@ import { callerOf } from '../server/requestContext.ts';
 const errorCodes = Object.keys(errorMeanings) as [ErrorCode, ...ErrorCode[]];
 
 const counts = z.record(z.string(), z.int().min(1));
+
+const faultSchema = z
+  .object({
+    field: z.string().meta({ description: 'Its name, as in `fields`', examples: ['last_name'] }),
+    code: z.enum(faultCodes).meta({
+      description:
+        'What is wrong: `required`, `reference_not_found`, `not_a_choice` (none of the possible values), `wrong_type`, `empty`, ' +
+        '`wrong_length`, `out_of_range`, `no_date`, `repeated`, `unknown`, or else `invalid`',
+      examples: ['required'],
+    }),
+    kind: z.string().nullable().meta({ description: 'Of a reference: the kind of the missing record' }),
+    id: z.string().nullable().meta({ description: 'Of a reference: the id of the missing record' }),
+  })
+  .meta({ id: 'FieldFault', description: 'What is wrong with a field, without its value.' });
+
+const refusedLineSchema = z
+  .object({
+    line: z.int().min(1).meta({ description: 'Its number, counted from 1' }),
+    kind: z.string().nullable(),
+    record_id: z.string().nullable(),
+    code: z.enum(errorCodes),
+    faults: z.array(faultSchema).meta({ description: 'At most 5' }),
+  })
+  .meta({ id: 'RefusedLine', description: 'A refused line of a batch.' });
 
 /** A refused request. */
 const refusedRequestSchema = z
@@ -45,6 +71,10 @@ const refusedRequestSchema = z
         'sent. Empty if no field was at fault',
       examples: [['last_name', 'primary_insurance.payer_id']],
     }),
+    faults: z.array(faultSchema).meta({
+      description:
+        'What is wrong with each of `fields`; empty for a batch, and for what earlier versions refused',
+    }),
     lines: z
       .object({
         sent: z.int().min(1).meta({ description: 'Number of lines in the batch' }),
@@ -52,6 +82,7 @@ const refusedRequestSchema = z
         fields: counts.meta({
           description: 'Lines with a field at fault, by field name: the 20 most frequent',
         }),
+        first: z.array(refusedLineSchema).meta({ description: 'The first 10 refused lines' }),
       })
       .nullable()
       .meta({ description: 'For a batch that was accepted but had refused lines; otherwise `null`' }),
@@ -94,7 +125,8 @@ export function refusedRequestView(entry: RefusedRequest): RefusedRequestView {
     status: entry.status ?? statusOf[code],
     code,
     fields,
-    lines: lines ? { fields: {}, ...lines } : null,
+    faults: (entry.faults ?? []).map(faultView),
+    lines: lines ? { fields: {}, ...lines, first: (entry.firstLines ?? []).map(lineView) } : null,
     kind: entry.kind ?? null,
     record_id: entry.id ?? null,
     document_id: entry.documentId ?? null,
@@ -102,6 +134,23 @@ export function refusedRequestView(entry: RefusedRequest): RefusedRequestView {
     user_agent: entry.userAgent ?? null,
     client_request_id: entry.clientRequestId ?? null,
     traceparent: entry.traceparent ?? null,
+  };
+}
+
+function faultView({ field, code, kind, id }: FieldFault): z.output<typeof faultSchema> {
+  return { field, code, kind: kind ?? null, id: id ?? null };
+}
+
+function lineView({
+  line,
+  kind,
+  record_id,
+  code,
+  faults = [],
+}: RefusedLine): z.output<typeof refusedLineSchema> {
+  return {
+    ...{ line, kind: kind ?? null, record_id: record_id ?? null },
+    ...{ code: code as ErrorCode, faults: faults.map(faultView) },
   };
 }
 
@@ -113,6 +162,10 @@ const refusedRequestExample: RefusedRequestView = {
   status: 400,
   code: 'validation_failed',
   fields: ['last_name', 'primary_insurance.payer_id'],
+  faults: [
+    { field: 'last_name', code: 'required', kind: null, id: null },
+    { field: 'primary_insurance.payer_id', code: 'required', kind: null, id: null },
+  ],
   lines: null,
   kind: 'patient',
   record_id: 'patient-1001',

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { createGzip, gzip } from 'node:zlib';
 import express, { type Request } from 'express';
 import type { Logger } from 'pino';
+import { type FieldFault, faultOf } from '../../domain/records/schema/faults.ts';
 import { formatPosition } from '../../modules/eventStream/position.ts';
 import { DocumentMismatch } from '../../modules/records/queries/documents.ts';
 import {
@@ -369,12 +370,21 @@ export function failingFields(
   details: readonly FieldMessage[] | undefined,
   known: ReadonlySet<string> | undefined,
 ): string[] {
-  const names = new Set<string>();
-  for (const { field } of details ?? []) {
-    const name = field.replace(places, '');
-    if (name !== '') names.add(known?.has(name) ? name : UNKNOWN_FIELD);
+  return fieldFaults(details, known).map(({ field }) => field);
+}
+
+/** Returns the same with what is wrong with each: of several faults of one field the first. */
+export function fieldFaults(
+  details: readonly FieldMessage[] | undefined,
+  known: ReadonlySet<string> | undefined,
+): FieldFault[] {
+  const faults = new Map<string, FieldFault>();
+  for (const detail of details ?? []) {
+    const name = detail.field.replace(places, '');
+    const field = known?.has(name) ? name : UNKNOWN_FIELD;
+    if (name !== '' && !faults.has(field)) faults.set(field, { ...faultOf(detail), field });
   }
-  return [...names].slice(0, MAX_FIELDS);
+  return [...faults.values()].slice(0, MAX_FIELDS);
 }
 
 /** Downloads aborted since the process began. */

@@ -13,7 +13,7 @@ import {
   type Answer,
   asServiceError,
   errorAnswer,
-  failingFields,
+  fieldFaults,
   logFailure,
   sendAnswer,
   statusOf,
@@ -41,7 +41,7 @@ export async function recordRefusal(
 ): Promise<void> {
   const status = statusOf[code];
   if (context.found === undefined || status >= 500) return;
-  const fields = failingFields(details, known);
+  const faults = fieldFaults(details, known);
   await recordAccess(eventLog, callerOf(context), {
     action: 'request.refused',
     outcome: 'refused',
@@ -49,7 +49,7 @@ export async function recordRefusal(
     method: context.req.method,
     route,
     status,
-    ...(fields.length > 0 && { fields }),
+    ...(faults.length > 0 && { fields: faults.map(({ field }) => field), faults }),
     ...subject?.(context),
   });
 }

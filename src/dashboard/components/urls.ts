@@ -174,7 +174,7 @@ export function referenceMessagePath(operationId: string): string {
 
 /** What may limit the list of refused requests in its address. */
 export type RequestLimits = Partial<
-  Record<'code' | 'key' | 'status' | 'field' | 'request_id' | 'from' | 'to', string>
+  Record<'code' | 'key' | 'status' | 'field' | 'request_id' | 'outcome' | 'from' | 'to', string>
 >;
 
 /** The entry of the menu. */

@@ -1,32 +1,26 @@
 import { z } from 'zod';
-import type { RefusedRequest } from '../../../projections/auditTrail.ts';
+import type { AuditEntry } from '../../../projections/auditAggregation.ts';
+import { isRefusedRequest, type RefusedRequest } from '../../../projections/auditTrail.ts';
 import { openapiDocument } from '../../api/routes/index.ts';
-import {
-  type RefusedRequestView,
-  refusedRequestView,
-  requestFilter,
-  requestFilterSchema,
-} from '../../api/routes/requests.ts';
-import { addressOf, NDJSON, statusOf, UNKNOWN_FIELD } from '../../api/server/answer.ts';
+import { refusedRequestView, requestFilter, requestFilterSchema } from '../../api/routes/requests.ts';
+import { statusOf } from '../../api/server/answer.ts';
 import { isProgram } from '../../domain/events/event.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { countRefusedRequests, findRefusedRequest, readRequestLog } from '../../modules/audit/requestLog.ts';
+import { readAuditTrail } from '../../modules/audit/trail.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { ALL_WORKSPACES } from '../../modules/auth/users.ts';
+import { outcomeOf } from '../../modules/integrity/export.ts';
 import type { Page as ListPage } from '../../modules/records/queries/paging.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
-import { errorMeanings, notFound } from '../../platform/errors.ts';
 import { total } from '../components/charts.ts';
 import { filterForm, input, messageOf, select } from '../components/forms.ts';
-import { breadcrumb } from '../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
-  type HtmlValue,
   html,
-  integrators,
   type Page,
   phiReaders,
   problemOf,
@@ -35,43 +29,63 @@ import {
   requestReaders,
   type Visit,
 } from '../components/page.ts';
-import { who } from '../components/people.ts';
-import { definitionList } from '../components/records.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
 import { badge, code, empty, time, titleOf } from '../components/text.ts';
 import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../components/time.ts';
 import { requestPath, requestsPath, requestsSection } from '../components/urls.ts';
-import { auditSubject } from './auditTable.ts';
-import {
-  inline,
-  type Method,
-  type OpenApiDocument,
-  type OperationObject,
-  type ParameterObject,
-} from './reference/outline.ts';
-import { quoted } from './reference/samples.ts';
+import { actionText, auditSubject } from './auditTable.ts';
+import type { OpenApiDocument } from './reference/outline.ts';
+import { faultText } from './requestSample.ts';
+
+/** Refused requests that are alike: by the same key or source, to the same route, and refused for the same reason. */
+interface RequestGroup {
+  newest: RefusedRequest;
+  others: readonly RefusedRequest[];
+}
+
+function groupsOf(entries: readonly RefusedRequest[]): RequestGroup[] {
+  const alike = Map.groupBy(entries, (entry) => {
+    const { method, route, status, code: why, fields, faults } = refusedRequestView(entry);
+    const codes = faults.map(({ field, code: fault }) => [field, fault]);
+    return JSON.stringify([entry.principal, method, route, status, why, fields, codes]);
+  });
+  return [...alike.values()].map(([newest, ...others]) => ({ newest: newest as RefusedRequest, others }));
+}
 
 /** Returns the columns of the list of refused requests. */
-function requestColumns(names: PrincipalNames, workspace: string): TableColumn<RefusedRequest>[] {
+function requestColumns(
+  names: PrincipalNames,
+  workspace: string,
+  document: OpenApiDocument,
+): TableColumn<RequestGroup>[] {
   return [
-    { title: 'Time', cell: ({ recordedAt }) => time(recordedAt) },
+    {
+      title: 'Last time',
+      cell: ({ newest }) => html`<span class="nowrap">${time(newest.recordedAt)}</span>`,
+    },
     {
       title: 'Request',
       isHeader: true,
-      cell: (entry) => {
-        const { id, method, route } = refusedRequestView(entry);
-        return html`<a href="/dashboard${requestPath(workspace, id)}">${method} ${route}</a>`;
+      cell: ({ newest, others }) => {
+        const { id, method, route } = refusedRequestView(newest);
+        const count = others.length + 1;
+        return html`${count > 1 && html`<span class="nowrap">${count.toLocaleString('en-US')} ×</span> `}<a href="/dashboard${requestPath(workspace, id)}">${method} ${route}</a>`;
       },
     },
-    { title: 'Reason', cell: (entry) => reason(entry) },
-    { title: 'Fields at fault', cell: (entry) => fieldList(entry) },
-    { title: 'API key or source', cell: (entry) => keyLink(entry, names, workspace) },
-    {
-      title: 'Request ID',
-      cell: ({ requestId, eventId }) => html`<div class="request-id">${code(requestId ?? eventId)}</div>`,
-    },
+    { title: 'Reason', cell: ({ newest }) => reason(newest) },
+    { title: 'What is wrong', cell: ({ newest }) => faultList(newest, document) },
+    { title: 'API key or source', cell: ({ newest }) => keyLink(newest, names, workspace) },
+    { title: 'Request ID', cell: (group) => requestIds(workspace, group) },
   ];
+}
+
+function requestIds(workspace: string, { newest, others }: RequestGroup): Html {
+  const id = ({ requestId, eventId }: RefusedRequest) =>
+    html`<div class="request-id">${code(requestId ?? eventId)}</div>`;
+  if (others.length === 0) return id(newest);
+  return html`${id(newest)}<details class="further"><summary>and ${others.length.toLocaleString('en-US')} more</summary>
+<ul>${others.map((one) => html`<li><a href="/dashboard${requestPath(workspace, one.requestId ?? one.eventId)}">${time(one.recordedAt)}</a></li>`)}</ul></details>`;
 }
 
 /** Returns status and reason; for a batch, how many of its lines were refused. */
@@ -83,90 +97,23 @@ export function reason(entry: RefusedRequest): Html {
   }`;
 }
 
-function fieldList(entry: RefusedRequest): Html {
-  return html`${refusedRequestView(entry).fields.map((field, at) => html`${at > 0 && ', '}${code(field)}`)}`;
+/** Faults of a request that its line in the list names. */
+const MOST_FAULTS = 3;
+
+function faultList(entry: RefusedRequest, document: OpenApiDocument): Html {
+  const view = refusedRequestView(entry);
+  const lines =
+    view.faults.length > 0
+      ? view.faults.map((fault) => html`${code(fault.field)} ${faultText(fault, view, document)}`)
+      : view.fields.map((field) => code(field));
+  const more = lines.length - MOST_FAULTS;
+  return html`${lines.slice(0, MOST_FAULTS).map((line) => html`<div>${line}</div>`)}${more > 0 && html`<small class="muted">and ${more} more</small>`}`;
 }
 
 /** Returns a link to everything that the key or source was refused. */
-function keyLink({ principal }: RefusedRequest, names: PrincipalNames, workspace: string): Html {
+function keyLink({ principal }: AuditEntry, names: PrincipalNames, workspace: string): Html {
   const path = requestsPath(workspace, { key: principal.id });
   return html`<a href="/dashboard${path}">${names.nameOf(principal) ?? principal.id}</a>`;
-}
-
-type JsonShape = { [name: string]: string | JsonShape };
-
-/** The members of a batch line; other fields at fault are those of its record. */
-const lineMembers = ['kind', 'record', 'if_match'];
-
-/**
- * Returns a call with curl in the shape of a refused request: its method and path, and the fields at fault, with
- * placeholders such as `<last_name>` for all values, which were not kept.
- */
-export function requestCurl(
-  { method, route, fields }: Pick<RefusedRequestView, 'method' | 'route' | 'fields'>,
-  { paths }: OpenApiDocument,
-  address: string,
-): string {
-  const template = route.replace(/:(\w+)/g, '{$1}');
-  const asked = method === 'HEAD' ? 'get' : method.toLowerCase();
-  const operation: Partial<OperationObject> = paths[template]?.[asked as Method] ?? {};
-  const { parameters = [], requestBody } = operation;
-  const isIn = (place: ParameterObject['in']) => (field: string) =>
-    parameters.some((one) => one.in === place && one.name === field);
-  const known = fields.filter((field) => field !== UNKNOWN_FIELD);
-  const query = known.filter(isIn('query')).map((field) => `${field}=${placeholder(field)}`);
-  const path = template.replace(/\{(\w+)\}/g, '<$1>');
-  const url = `${address}${path}${query.length > 0 ? `?${query.join('&')}` : ''}`;
-  const headers = [
-    'x-api-key: <API_KEY>',
-    ...known.filter(isIn('header')).map((name) => `${name}: ${placeholder(name)}`),
-  ];
-  const inBody = known.filter((field) => !parameters.some(({ name }) => name === field));
-  const types = Object.keys(requestBody?.content ?? {});
-  const type = types.includes(NDJSON) ? NDJSON : types[0];
-  return [
-    `curl ${method === 'HEAD' ? '--head' : `-X ${method}`} ${quoted(url)}`,
-    ...headers.map((header) => `-H ${quoted(header)}`),
-    ...(type === undefined ? [] : bodyParts(type, isUpsert(operation), inBody)),
-  ].join(' \\\n  ');
-}
-
-function isUpsert({ operationId = '' }: Partial<OperationObject>): boolean {
-  return operationId.startsWith('upsert');
-}
-
-function bodyParts(type: string, hasId: boolean, fields: readonly string[]): string[] {
-  if (type.startsWith('multipart/'))
-    return ['file=@<file>', 'document_id=<document_id>', 'category=<category>'].map(
-      (part) => `-F ${quoted(part)}`,
-    );
-  const header = `-H ${quoted(`content-type: ${type}`)}`;
-  if (type === NDJSON) {
-    const ofRecord = fields.filter((field) => !lineMembers.includes(field) && !field.startsWith('record.'));
-    const line = { kind: '<kind>', record: shapeOf(['id', ...ofRecord]) };
-    return [header, `--data-binary ${quoted(JSON.stringify(line))}`];
-  }
-  const sent = hasId ? ['id', ...fields] : fields;
-  const body = sent.length === 0 ? '<body>' : JSON.stringify(shapeOf(sent), null, 2);
-  return [header, `-d ${quoted(body)}`];
-}
-
-/** Returns an object with these fields, dotted ones in objects of their own. */
-function shapeOf(fields: readonly string[]): JsonShape {
-  const shape: JsonShape = {};
-  for (const field of fields) {
-    const [name = '', inner] = field.split('.');
-    if (inner === undefined) shape[name] ??= placeholder(name);
-    else {
-      const outer = shape[name];
-      shape[name] = { ...(typeof outer === 'object' && outer), [inner]: placeholder(inner) };
-    }
-  }
-  return shape;
-}
-
-function placeholder(name: string): string {
-  return `<${name}>`;
 }
 
 interface Option {
@@ -211,7 +158,16 @@ function requestForm(
   return html`${sinceLinks(path, sent)}
 ${filterForm(
   path,
-  html`${line('request_id', 'Request ID', 'Opens that request if no other filter is set.')}
+  html`${select({
+    name: 'outcome',
+    label: 'Outcome',
+    value: sent.outcome ?? '',
+    options: [
+      { value: '', text: 'Refused' },
+      { value: 'all', text: 'All' },
+    ],
+  })}
+${line('request_id', 'Request ID', 'Opens that refused request if no other filter is set.')}
 ${choice('code', 'Reason', 'Any reason', reasons)}
 ${choice('status', 'Status', 'Any status', statuses)}
 ${choice('key', 'API key', 'Any key', keys)}
@@ -220,119 +176,25 @@ ${momentInputs(moment('from', 'From'), moment('to', 'Before'))}`,
 )}`;
 }
 
-/** Returns everything known about one refused request, and how to send one of its shape. */
-function requestPage(ports: RequestPagePorts, visit: Visit, entry: RefusedRequest): Page {
-  const { workspace } = visit;
-  const view = refusedRequestView(entry);
-  const title = `${view.method} ${view.route}`;
-  return {
-    title,
-    section: requestsSection,
-    body: html`${breadcrumb([{ text: requestsSection, path: requestsPath(workspace) }])}
-<h1>${title}</h1>
-<p>${reason(entry)}</p>
-<p>${inline(errorMeanings[view.code])}</p>
-${definitionList(requestFields(ports, visit, entry, view))}
-${view.lines && lineTables(workspace, view.lines)}
-${entry.principal.type === 'api_key' && sample(ports, visit, view)}`,
-  };
-}
-
-function requestFields(
-  { names }: RequestPagePorts,
-  { workspace, may }: Visit,
-  entry: RefusedRequest,
-  view: RefusedRequestView,
-): [string, HtmlValue][] {
-  const { principal } = entry;
-  const isKey = principal.type === 'api_key';
-  const settings = isKey && may(integrators);
-  const trail = new URLSearchParams({ principal: principal.id, outcome: 'refused' }).toString();
-  const pairs: [string, HtmlValue][] = [
-    ['Refused', time(view.refused_at)],
-    [
-      'Fields at fault',
-      view.fields.length === 0 ? 'None: see the reason' : fieldLinks(workspace, view.fields),
-    ],
-    ['About', may(phiReaders) ? auditSubject(entry, names, workspace) : ''],
-    [
-      isKey ? 'API key' : 'Who',
-      html`${who({ ...principal, name: names.nameOf(principal) ?? null })}
-${isProgram(principal) && html`<br>${link(requestsPath(workspace, { key: principal.id }), 'All its refused requests')}`}
-${settings && html`<br>${link(`/workspaces/${workspace}/keys`, 'Key settings')}`}
-${may(phiReaders) && html`<br>${link(`/workspaces/${workspace}/audit?${trail}`, 'Audit trail')}`}`,
-    ],
-    ['From', html`${view.client_ip}${view.user_agent && html`<br><small>${view.user_agent}</small>`}`],
-    ['Request ID', code(view.id)],
-    ['Client request ID', view.client_request_id && code(view.client_request_id)],
-    ['Trace', view.traceparent && code(view.traceparent)],
-  ];
-  return pairs.filter(([, value]) => value !== null && value !== '');
-}
-
-function link(path: string, text: string): Html {
-  return html`<a href="/dashboard${path}">${text}</a>`;
-}
-
-/** Each links to the requests that had the same field at fault. */
-function fieldLinks(workspace: string, fields: readonly string[]): Html {
-  const links = fields.map(
-    (field) =>
-      html`<div><a href="/dashboard${requestsPath(workspace, { field })}">${code(field)}</a>${
-        field === UNKNOWN_FIELD && html` <span class="muted">an unknown field name, which is not kept</span>`
-      }</div>`,
-  );
-  return html`${links}`;
-}
-
-function lineTables(workspace: string, { refused, fields }: NonNullable<RefusedRequestView['lines']>): Html {
-  const counts = (title: string, name: 'code' | 'field', counted: Record<string, number>) =>
-    Object.keys(counted).length > 0 &&
-    table<[string, number]>(
-      `Refused lines by ${title.toLowerCase()}`,
-      [
-        {
-          title,
-          isHeader: true,
-          cell: ([one]) =>
-            link(requestsPath(workspace, { [name]: one }), name === 'code' ? titleOf(one) : one),
-        },
-        { title: 'Lines', cell: ([, count]) => count },
-      ],
-      Object.entries(counted),
-    );
-  return html`<h2>Refused lines</h2>
-<p>The batch was accepted except for these lines. The response named each of them.</p>
-${counts('Reason', 'code', refused)}
-${counts('Field', 'field', fields)}`;
-}
-
-function sample(
-  { openapiPublic, publicUrl }: RequestPagePorts,
-  { req }: Visit,
-  view: RefusedRequestView,
-): Html {
-  const document = openapiDocument(openapiPublic) as OpenApiDocument;
-  const text = requestCurl(view, document, addressOf(req, publicUrl));
-  return html`<div class="call"><h2>Send a similar request</h2><button type="button" class="outline secondary" data-copy="request-call" aria-label="Copy the call">Copy</button></div>
-<p>The request body is not kept: replace the placeholders in angle brackets with your own values.</p>
-<pre id="request-call" tabindex="0"><code>${text}</code></pre>`;
-}
-
-interface RequestPagePorts extends QueryPorts {
+export interface RequestPagePorts extends QueryPorts {
   directory: KeyDirectory;
   names: PrincipalNames;
   openapiPublic: boolean;
   publicUrl: string | undefined;
 }
 
-const REQUESTS_A_PAGE = 50;
+const REQUESTS_A_PAGE = 200;
 
 /** A parameter that was sent twice counts as not sent. */
 const value = z.string().optional().catch(undefined);
-const querySchema = requestFilterSchema.extend({ key: value, request_id: value, page_token: value });
+const querySchema = requestFilterSchema.extend({
+  key: value,
+  request_id: value,
+  outcome: z.literal('all').optional().catch(undefined),
+  page_token: value,
+});
 
-/** The refused requests of each workspace's keys: a list, and a page for each. */
+/** `…/requests`: the requests of each workspace's keys and sources; by default those refused. */
 export function requestsRoutes(ports: RequestPagePorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/requests';
   return [
@@ -342,20 +204,6 @@ export function requestsRoutes(ports: RequestPagePorts): DashboardRoute[] {
       roles: requestReaders,
       query: [...Object.keys(querySchema.shape), zoneParameter],
       handle: (visit) => listReply(ports, visit),
-    },
-    {
-      method: 'get',
-      path: `${path}/:id`,
-      roles: requestReaders,
-      async handle(visit) {
-        const { workspace, caller, req } = visit;
-        const found = await findRefusedRequest(ports, workspace, String(req.params.id));
-        if (found === undefined) throw notFound('Refused request');
-        await ports.names.learn([found.principal]);
-        const query = { request_id: found.requestId ?? found.eventId };
-        await recordAccess(ports.eventLog, caller, { action: 'audit.read', query });
-        return { page: requestPage(ports, visit, found) };
-      },
     },
   ];
 }
@@ -370,8 +218,9 @@ async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> 
   } catch (error) {
     return { page: framed(ports, visit, sent, html``, problemOf(error)) };
   }
-  const { key, request_id: requestId, page_token: pageToken, ...asked } = query;
+  const { key, request_id: requestId, page_token: pageToken, outcome, ...asked } = query;
   if (requestId !== undefined) return findRequest(ports, visit, requestId.trim());
+  if (outcome === 'all') return listAll(ports, visit, sent, query);
   const filter = { ...requestFilter(asked), ...(key !== undefined && { keys: [key] }) };
   const found = await readRequestLog(ports, workspace, filter, { limit: REQUESTS_A_PAGE, pageToken });
   await ports.names.learn(found.items.map(({ principal }) => principal));
@@ -379,12 +228,87 @@ async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> 
     action: 'audit.read',
     query: { ...sent, outcome: 'refused' },
   });
-  const columns = requestColumns(ports.names, workspace);
+  const document = openapiDocument(ports.openapiPublic) as OpenApiDocument;
+  const columns = requestColumns(ports.names, workspace, document);
   const counted = await countRefusedRequests(ports, workspace, filter);
   const body = html`${found.items.length > 0 && total(counted, 'refused request', 'refused requests')}
-${found.items.length > 0 && table('Refused requests, newest first', columns, found.items)}
+${found.items.length > 0 && table('Refused requests, newest first', columns, groupsOf(found.items))}
 ${older(workspace, sent, found, pageToken === undefined)}`;
   return { page: framed(ports, visit, sent, body) };
+}
+
+/** Everything that a request did, as the audit trail has it; newest first. */
+interface AnsweredRequest {
+  id: string;
+  entries: readonly [AuditEntry, ...AuditEntry[]];
+}
+
+function answeredRequests(entries: readonly AuditEntry[]): AnsweredRequest[] {
+  const byId = Map.groupBy(entries, ({ requestId, eventId }) => requestId ?? eventId);
+  return [...byId].map(([id, own]) => ({ id, entries: own as [AuditEntry, ...AuditEntry[]] }));
+}
+
+/** Lists the requests of keys and sources of all outcomes, each once, by the time and the key asked for. */
+async function listAll(
+  ports: RequestPagePorts,
+  visit: Visit,
+  sent: Record<string, string>,
+  { key, page_token: pageToken, ...asked }: z.output<typeof querySchema>,
+): Promise<Reply> {
+  const { workspace, caller, may } = visit;
+  const { from, to } = requestFilter(asked);
+  const filter = {
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+    ...(key !== undefined && { principal: key }),
+    isWanted: ({ principal }: AuditEntry) => isProgram(principal),
+    scope: ['requests'],
+  };
+  const found = await readAuditTrail(ports, workspace, filter, { limit: REQUESTS_A_PAGE, pageToken });
+  await ports.names.learn(found.items.map(({ principal }) => principal));
+  await recordAccess(ports.eventLog, caller, { action: 'audit.read', query: sent });
+  const requests = answeredRequests(found.items);
+  const columns = answeredColumns(ports.names, workspace, may(phiReaders));
+  const body = html`${requests.length > 0 && table('Requests, newest first', columns, requests)}
+${older(workspace, sent, found, pageToken === undefined)}`;
+  return { page: framed(ports, visit, sent, body) };
+}
+
+function answeredColumns(
+  names: PrincipalNames,
+  workspace: string,
+  mayRead: boolean,
+): TableColumn<AnsweredRequest>[] {
+  const subjectOf = ({ kind, ...entry }: AuditEntry) =>
+    mayRead
+      ? auditSubject({ ...entry, ...(kind !== undefined && { kind }) }, names, workspace)
+      : kind && titleOf(kind);
+  return [
+    {
+      title: 'Time',
+      cell: ({ entries: [newest] }) => html`<span class="nowrap">${time(newest.recordedAt)}</span>`,
+    },
+    {
+      title: 'What it did',
+      isHeader: true,
+      cell: ({ entries: [newest, ...others] }) =>
+        html`${actionText(newest.action ?? newest.type)}${others.length > 0 && html` <small class="muted nowrap">and ${others.length.toLocaleString('en-US')} more</small>`}`,
+    },
+    { title: 'About', cell: ({ entries: [newest] }) => subjectOf(newest) },
+    {
+      title: 'Outcome',
+      cell: ({ entries }) => {
+        const refused = entries.find(isRefusedRequest);
+        return refused ? reason(refused) : badge(outcomeOf(entries[0]), 'good');
+      },
+    },
+    { title: 'API key or source', cell: ({ entries: [newest] }) => keyLink(newest, names, workspace) },
+    {
+      title: 'Request ID',
+      cell: ({ id, entries }) =>
+        html`<div class="request-id">${entries.some(isRefusedRequest) ? html`<a href="/dashboard${requestPath(workspace, id)}">${code(id)}</a>` : code(id)}</div>`,
+    },
+  ];
 }
 
 /** Leads to the request with an id. */
@@ -412,7 +336,7 @@ function framed(
     section: requestsSection,
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Requests</h1>
-<p class="muted">Refused requests of this workspace’s API keys and MLLP sources, with the reasons; what was sent is never kept.${
+<p class="muted">Requests of this workspace’s API keys and MLLP sources: those refused, with the reasons, or all. What was sent is never kept.${
       may(phiReaders, ALL_WORKSPACES) &&
       html` Requests with unknown API keys belong to no workspace: <a href="/dashboard/audit?action=key.unknown">they are counted by address</a>.`
     }</p>
@@ -424,7 +348,7 @@ ${body}`,
 function older(
   workspace: string,
   sent: Record<string, string>,
-  { items, next_page_token }: ListPage<RefusedRequest>,
+  { items, next_page_token }: ListPage<AuditEntry>,
   isNewest: boolean,
 ): Html {
   if (next_page_token !== null) {

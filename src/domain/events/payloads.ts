@@ -1,3 +1,4 @@
+import type { FieldFault } from '../records/schema/faults.ts';
 import { dataAs, type ErasedEvent, type EventMetadata, type Position, type RecordedEvent } from './event.ts';
 
 /** Why protected data are disclosed. Accountings of disclosures exclude the first three (45 CFR 164.528(a)(1)(i)). */
@@ -178,6 +179,17 @@ export function erasureStepAfter(version: number, event: RecordedEvent): 'begun'
   return step && version !== event.revision ? 'done' : step;
 }
 
+/** A refused line of a batch. */
+export interface RefusedLine {
+  /** Counted from 1. */
+  line: number;
+  /** The kind and the id of its record, as far as it names them. */
+  kind?: string;
+  record_id?: string;
+  code: string;
+  faults?: FieldFault[];
+}
+
 /** What was refused of a batch. */
 export interface RefusedLines {
   /** How many lines the batch had. */
@@ -189,6 +201,8 @@ export interface RefusedLines {
    * fields.
    */
   fields?: Record<string, number>;
+  /** The first of them. */
+  first?: RefusedLine[];
 }
 
 /** Positions in the log from `from` to `to`, both inclusive. */

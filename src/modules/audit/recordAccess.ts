@@ -3,6 +3,7 @@ import type { JsonObject, Position } from '../../domain/events/event.ts';
 import { type Caller, newActorEvent, newEvent } from '../../domain/events/newEvent.ts';
 import type { DisclosedRange, DisclosureTerms, RefusedLines } from '../../domain/events/payloads.ts';
 import { auditStream } from '../../domain/events/streams.ts';
+import type { FieldFault } from '../../domain/records/schema/faults.ts';
 import type { ErrorCode } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 
@@ -100,6 +101,8 @@ export interface AccessRecorded extends AccessSubject {
    * other. Never the values sent in them.
    */
   fields?: string[];
+  /** What is wrong with each of these. */
+  faults?: FieldFault[];
 }
 
 /**

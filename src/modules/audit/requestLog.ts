@@ -11,7 +11,8 @@ import {
   requestsPartition,
 } from '../../../projections/auditTrail.ts';
 import type { Position } from '../../domain/events/event.ts';
-import { INSTALLATION } from '../../domain/events/streams.ts';
+import { tombstoneTypes } from '../../domain/events/payloads.ts';
+import { INSTALLATION, recordStream } from '../../domain/events/streams.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import {
@@ -131,6 +132,27 @@ export async function findRefusedRequest(
   await caughtUp(ports, refusedRequestsModel);
   const [row] = await ports.readModels.load(refusedRequestsModel, [refusedRequestId(workspace, requestId)]);
   return row?.body;
+}
+
+/** Versions of a record among which one after a refusal is looked for. */
+const MOST_VERSIONS = 200;
+
+/**
+ * Resolves with the first version of a record that was written after a time, and when; of a record with many, only among its last
+ * versions. Undefined where there is none. Rejects with `unavailable`.
+ */
+export async function versionSince(
+  eventLog: EventLog,
+  workspace: string,
+  { kind, id }: { kind: string; id: string },
+  time: string,
+): Promise<{ version: number; at: string } | undefined> {
+  const stream = recordStream(workspace, kind, id);
+  const events = await eventLog.readStream(stream, { direction: 'backwards', limit: MOST_VERSIONS });
+  const first = events.findLast(
+    ({ recordedAt, type }) => recordedAt > time && !tombstoneTypes.includes(type),
+  );
+  return first && { version: first.revision + 1, at: first.recordedAt };
 }
 
 /**

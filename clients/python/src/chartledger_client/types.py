@@ -1801,6 +1801,8 @@ class RefusedRequestLines(TypedDict):
     refused: dict[str, Any]
     # Lines with a field at fault, by field name: the 20 most frequent
     fields: dict[str, Any]
+    # The first 10 refused lines
+    first: list[RefusedLine]
 
 
 class RefusedRequest(TypedDict):
@@ -1826,6 +1828,8 @@ class RefusedRequest(TypedDict):
     ]
     # Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
     fields: list[str]
+    # What is wrong with each of `fields`; empty for a batch, and for what earlier versions refused
+    faults: list[FieldFault]
     # For a batch that was accepted but had refused lines; otherwise `null`
     lines: RefusedRequestLines | None
     # What it was about
@@ -1841,6 +1845,41 @@ class RefusedRequest(TypedDict):
     # Its `X-Request-Id`
     client_request_id: str | None
     traceparent: str | None
+
+
+class FieldFault(TypedDict):
+    """What is wrong with a field, without its value."""
+
+    # Its name, as in `fields`
+    field: str
+    # What is wrong: `required`, `reference_not_found`, `not_a_choice` (none of the possible values), `wrong_type`, `empty`, `wrong_length`, `out_of_range`, `no_date`, `repeated`, `unknown`, or else `invalid`
+    code: Literal[
+        "required", "reference_not_found", "not_a_choice", "wrong_type", "empty", "wrong_length",
+        "out_of_range", "no_date", "repeated", "unknown", "invalid",
+    ]
+    # Of a reference: the kind of the missing record
+    kind: str | None
+    # Of a reference: the id of the missing record
+    id: str | None
+
+
+class RefusedLine(TypedDict):
+    """A refused line of a batch."""
+
+    # Its number, counted from 1
+    line: int
+    kind: str | None
+    record_id: str | None
+    code: Literal[
+        "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
+        "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "gone",
+        "position_gone", "not_found", "method_not_allowed", "not_implemented", "not_acceptable",
+        "request_timeout", "conflict", "idempotency_key_in_use", "idempotency_key_reused", "version_conflict",
+        "payload_too_large", "unsupported_media_type", "range_not_satisfiable", "expectation_failed",
+        "rate_limited", "headers_too_large", "internal", "overloaded", "unavailable", "unreadable",
+    ]
+    # At most 5
+    faults: list[FieldFault]
 
 
 class WriteQuery(TypedDict):

@@ -4081,6 +4081,8 @@ export interface components {
              *     ]
              */
             fields: string[];
+            /** @description What is wrong with each of `fields`; empty for a batch, and for what earlier versions refused */
+            faults: components["schemas"]["FieldFault"][];
             /** @description For a batch that was accepted but had refused lines; otherwise `null` */
             lines: {
                 /** @description Number of lines in the batch */
@@ -4093,6 +4095,8 @@ export interface components {
                 fields: {
                     [key: string]: number;
                 };
+                /** @description The first 10 refused lines */
+                first: components["schemas"]["RefusedLine"][];
             } | null;
             /**
              * @description What it was about
@@ -4108,6 +4112,35 @@ export interface components {
             /** @description Its `X-Request-Id` */
             client_request_id: string | null;
             traceparent: string | null;
+        };
+        /** @description What is wrong with a field, without its value. */
+        FieldFault: {
+            /**
+             * @description Its name, as in `fields`
+             * @example last_name
+             */
+            field: string;
+            /**
+             * @description What is wrong: `required`, `reference_not_found`, `not_a_choice` (none of the possible values), `wrong_type`, `empty`, `wrong_length`, `out_of_range`, `no_date`, `repeated`, `unknown`, or else `invalid`
+             * @example required
+             * @enum {string}
+             */
+            code: "required" | "reference_not_found" | "not_a_choice" | "wrong_type" | "empty" | "wrong_length" | "out_of_range" | "no_date" | "repeated" | "unknown" | "invalid";
+            /** @description Of a reference: the kind of the missing record */
+            kind: string | null;
+            /** @description Of a reference: the id of the missing record */
+            id: string | null;
+        };
+        /** @description A refused line of a batch. */
+        RefusedLine: {
+            /** @description Its number, counted from 1 */
+            line: number;
+            kind: string | null;
+            record_id: string | null;
+            /** @enum {string} */
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            /** @description At most 5 */
+            faults: components["schemas"]["FieldFault"][];
         };
         /** @description This document. */
         OpenApi: {

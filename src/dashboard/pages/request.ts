@@ -1,0 +1,241 @@
+import type { RefusedRequest } from '../../../projections/auditTrail.ts';
+import { openapiDocument } from '../../api/routes/index.ts';
+import { type RefusedRequestView, refusedRequestView } from '../../api/routes/requests.ts';
+import { addressOf, UNKNOWN_FIELD } from '../../api/server/answer.ts';
+import { isProgram } from '../../domain/events/event.ts';
+import { catalog } from '../../domain/records/catalog.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
+import { patient } from '../../domain/records/kinds/patient.ts';
+import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { findRefusedRequest, versionSince } from '../../modules/audit/requestLog.ts';
+import { errorMeanings, notFound } from '../../platform/errors.ts';
+import { breadcrumb } from '../components/layout.ts';
+import {
+  type DashboardRoute,
+  type Html,
+  type HtmlValue,
+  html,
+  integrators,
+  type Page,
+  phiReaders,
+  requestReaders,
+  type Visit,
+} from '../components/page.ts';
+import { who } from '../components/people.ts';
+import { definitionList } from '../components/records.ts';
+import { table } from '../components/tables.ts';
+import { code, time, titleOf } from '../components/text.ts';
+import { recordPath, requestsPath, requestsSection } from '../components/urls.ts';
+import { auditSubject } from './auditTable.ts';
+import { inline, type OpenApiDocument } from './reference/outline.ts';
+import { faultText, requestCurl } from './requestSample.ts';
+import { type RequestPagePorts, reason } from './requests.ts';
+
+/** `…/requests/{id}`: why a request was refused, and how to send one that is accepted. */
+export function requestPageRoutes(ports: RequestPagePorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/requests/:id',
+      roles: requestReaders,
+      async handle(visit) {
+        const { workspace, caller, req } = visit;
+        const found = await findRefusedRequest(ports, workspace, String(req.params.id));
+        if (found === undefined) throw notFound('Refused request');
+        await ports.names.learn([found.principal]);
+        const query = { request_id: found.requestId ?? found.eventId };
+        await recordAccess(ports.eventLog, caller, { action: 'audit.read', query });
+        return { page: await requestPage(ports, visit, found) };
+      },
+    },
+  ];
+}
+
+/** Returns everything known about one refused request, and how to send one of its shape. */
+async function requestPage(ports: RequestPagePorts, visit: Visit, entry: RefusedRequest): Promise<Page> {
+  const { workspace } = visit;
+  const view = refusedRequestView(entry);
+  const document = openapiDocument(ports.openapiPublic) as OpenApiDocument;
+  const title = `${view.method} ${view.route}`;
+  return {
+    title,
+    section: requestsSection,
+    body: html`${breadcrumb([{ text: requestsSection, path: requestsPath(workspace) }])}
+<h1>${title}</h1>
+<p>${reason(entry)}</p>
+<p>${inline(errorMeanings[view.code])}</p>
+${faultTable(visit, view, document)}
+${definitionList(await requestFields(ports, visit, entry, view))}
+${view.lines && (await lineTables(ports, visit, view, document))}
+${entry.principal.type === 'api_key' && sample(ports, visit, view, document)}`,
+  };
+}
+
+async function requestFields(
+  { names, eventLog }: RequestPagePorts,
+  { workspace, may }: Visit,
+  entry: RefusedRequest,
+  view: RefusedRequestView,
+): Promise<[string, HtmlValue][]> {
+  const { principal } = entry;
+  const isKey = principal.type === 'api_key';
+  const settings = isKey && may(integrators);
+  const trail = new URLSearchParams({ principal: principal.id, outcome: 'refused' }).toString();
+  const pairs: [string, HtmlValue][] = [
+    ['Refused', time(view.refused_at)],
+    ['About', may(phiReaders) ? auditSubject(entry, names, workspace) : ''],
+    [
+      'Accepted later',
+      may(phiReaders) ? await acceptedLater(eventLog, workspace, entry.kind, entry.id, view.refused_at) : '',
+    ],
+    [
+      isKey ? 'API key' : 'Who',
+      html`${who({ ...principal, name: names.nameOf(principal) ?? null })}
+${isProgram(principal) && html`<br>${link(requestsPath(workspace, { key: principal.id }), 'All its refused requests')}`}
+${settings && html`<br>${link(`/workspaces/${workspace}/keys`, 'Key settings')}`}
+${may(phiReaders) && html`<br>${link(`/workspaces/${workspace}/audit?${trail}`, 'Audit trail')}`}`,
+    ],
+    ['From', html`${view.client_ip}${view.user_agent && html`<br><small>${view.user_agent}</small>`}`],
+    ['Request ID', code(view.id)],
+    ['Client request ID', view.client_request_id && code(view.client_request_id)],
+    ['Trace', view.traceparent && code(view.traceparent)],
+  ];
+  return pairs.filter(([, value]) => value !== null && value !== '');
+}
+
+function link(path: string, text: string): Html {
+  return html`<a href="/dashboard${path}">${text}</a>`;
+}
+
+/** Resolves with whether a record was written after a request was refused; nothing for what is no record. */
+async function acceptedLater(
+  eventLog: RequestPagePorts['eventLog'],
+  workspace: string,
+  kind: string | null | undefined,
+  id: string | null | undefined,
+  since: string,
+): Promise<HtmlValue> {
+  if (!kind || !id || !recordKinds.has(kind)) return '';
+  const later = await versionSince(eventLog, workspace, { kind, id }, since);
+  if (later === undefined) return 'no';
+  return html`yes, <a href="/dashboard${recordPath(workspace, kind, id)}?version=${later.version}">version ${later.version}</a>, ${time(later.at)}`;
+}
+
+const recordKinds: ReadonlySet<string> = new Set(catalog.map(({ kind }) => kind));
+
+/** Kinds whose ids only those see who may see records. */
+const personal: ReadonlySet<string> = new Set([patient.kind, encounter.kind]);
+
+/** Returns what is wrong with a field, with the id of a missing record for those who may see it. */
+function faultWords(
+  { may }: Visit,
+  fault: RefusedRequestView['faults'][number],
+  request: Parameters<typeof faultText>[1],
+  document: OpenApiDocument,
+): string {
+  const { kind, id } = fault;
+  const isShown = id !== null && (!personal.has(kind ?? '') || may(phiReaders));
+  return faultText(fault, request, document, isShown ? id : undefined);
+}
+
+/** Returns the fields at fault, each with what is wrong and a link to the requests with the same. */
+function faultTable(visit: Visit, view: RefusedRequestView, document: OpenApiDocument): Html {
+  const { fields, faults, lines } = view;
+  if (fields.length === 0 || lines) return html``;
+  return table(
+    'Fields at fault',
+    [
+      {
+        title: 'Field at fault',
+        isHeader: true,
+        cell: (field) =>
+          html`<a href="/dashboard${requestsPath(visit.workspace, { field })}">${code(field)}</a>${
+            field === UNKNOWN_FIELD &&
+            html` <span class="muted">an unknown field name, which is not kept</span>`
+          }`,
+      },
+      {
+        title: 'What is wrong',
+        cell: (field) => {
+          const fault = faults.find((one) => one.field === field);
+          return fault && html`<bdi>${faultWords(visit, fault, view, document)}</bdi>`;
+        },
+      },
+    ],
+    fields,
+  );
+}
+
+async function lineTables(
+  { eventLog }: RequestPagePorts,
+  visit: Visit,
+  view: RefusedRequestView,
+  document: OpenApiDocument,
+): Promise<Html> {
+  const { workspace, may } = visit;
+  const { refused, fields, first } = view.lines as NonNullable<RefusedRequestView['lines']>;
+  const mayRead = may(phiReaders);
+  const lines = await Promise.all(
+    first.map(async (line) => ({
+      ...line,
+      later:
+        mayRead && (await acceptedLater(eventLog, workspace, line.kind, line.record_id, view.refused_at)),
+    })),
+  );
+  const counts = (title: string, name: 'code' | 'field', counted: Record<string, number>) =>
+    Object.keys(counted).length > 0 &&
+    table<[string, number]>(
+      `Refused lines by ${title.toLowerCase()}`,
+      [
+        {
+          title,
+          isHeader: true,
+          cell: ([one]) =>
+            link(requestsPath(workspace, { [name]: one }), name === 'code' ? titleOf(one) : one),
+        },
+        { title: 'Lines', cell: ([, count]) => count },
+      ],
+      Object.entries(counted),
+    );
+  return html`<h2>Refused lines</h2>
+<p>The batch was accepted except for these lines. The response named each of them.</p>
+${
+  lines.length > 0 &&
+  table(
+    'First refused lines',
+    [
+      { title: 'Line', isHeader: true, cell: ({ line }) => line.toLocaleString('en-US') },
+      {
+        title: 'Record',
+        cell: ({ kind, record_id: id }) =>
+          kind !== null && html`${titleOf(kind)}${mayRead && id !== null && html` <bdi>${code(id)}</bdi>`}`,
+      },
+      { title: 'Reason', cell: ({ code: why }) => titleOf(why) },
+      {
+        title: 'What is wrong',
+        cell: ({ kind, faults }) =>
+          faults.map(
+            (fault) =>
+              html`<div>${code(fault.field)} <bdi>${faultWords(visit, fault, { ...view, kind }, document)}</bdi></div>`,
+          ),
+      },
+      ...(mayRead ? [{ title: 'Accepted later', cell: ({ later }: (typeof lines)[number]) => later }] : []),
+    ],
+    lines,
+  )
+}
+${counts('Reason', 'code', refused)}
+${counts('Field', 'field', fields)}`;
+}
+
+function sample(
+  { publicUrl }: RequestPagePorts,
+  { req }: Visit,
+  view: RefusedRequestView,
+  document: OpenApiDocument,
+): Html {
+  const text = requestCurl(view, document, addressOf(req, publicUrl));
+  return html`<div class="call"><h2>A request that is accepted</h2><button type="button" class="outline secondary" data-copy="request-call" aria-label="Copy the call">Copy</button></div>
+<p>It has the shape of the refused one, and what is required. Its values are not kept: replace the placeholders in angle brackets.</p>
+<pre id="request-call" tabindex="0"><code>${text}</code></pre>`;
+}
