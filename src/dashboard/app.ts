@@ -57,6 +57,7 @@ import {
 import { simulationRoutes } from './pages/simulation.ts';
 import { sourceFormRoutes } from './pages/sourceForm.ts';
 import { sourcesRoutes } from './pages/sources.ts';
+import { systemRoutes } from './pages/system.ts';
 import { userRoutes, usersRoutes } from './pages/users.ts';
 import { webhookPageRoutes } from './pages/webhook.ts';
 import { webhookChangeRoutes, webhookFormRoutes } from './pages/webhookForm.ts';
@@ -91,6 +92,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...homeRoutes(ports),
     ...overviewRoutes(ports),
     ...allWorkspacesRoutes(ports),
+    ...systemRoutes(ports),
     ...referenceRoutes(ports),
     ...searchRoutes(ports),
     ...recordsRoutes(ports),

@@ -90,6 +90,7 @@ export const leftOutTables: Readonly<Record<string, string>> = {
   scavenges_v1: 'scavenges are requested again, with the command that erases',
   document_purge_v1: 'what was replaced or removed is looked at again, and purged where it is due',
   document_purge_held_v1: 'as with the place of the purge',
+  preferences_v1: 'people see the first steps again, and begin in the first workspace',
   last_backup_v1: 'it is written with the next backup',
   verifications_v1: 'it is verified again',
   scorecards_v1: 'it is analysed again',

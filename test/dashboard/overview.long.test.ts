@@ -142,9 +142,8 @@ onEmbeddedEngines((start) => {
       expect(text).toMatch(/Failed attempts per hour: \d+ in the last 24 hours/);
     });
     expect(text).toMatch(/<dt>Lowest share delivered to a webhook<\/dt><dd>0%/);
-    expect(text).toMatch(
-      /One webhook accepted no attempt in the last 24 hours\. <a href="[^"]+">https:\/\/nobody/,
-    );
+    expect(text).toMatch(/<a href="[^"]+">Webhook <bdi>https:\/\/nobody.invalid\/hook<\/bdi> fails<\/a>/);
+    expect(text).toMatch(/<svg role="img" aria-label="0 delivered, \d+ failed"/);
     const [attempts = ''] = linksOf(text, 'attempts-');
     expect(attempts).toContain(`/webhooks/${body.id}?page_token=`);
     expect(await textOf('admin', attempts.replace('#attempts', ''))).toContain(payer.id);

@@ -65,6 +65,8 @@ test('shows requests, writes and refusals by reason, and how the read models sta
   expect(await rowOf(page, 'validation failed').innerText()).toMatch(/validation failed\s+1/);
   expect(await rowOf(page, 'not found').innerText()).toMatch(/not found\s+1/);
   expect(await page.locator('.tiles').innerText()).toMatch(/Requests\s+5\s+Writes\s+2\s+Refusals\s+2/);
+  await page.goto('/dashboard/system');
+  await expectAccessible(page);
   for (const projection of projections) {
     expect(await rowOf(page, modelName(projection)).innerText()).toMatch(/up to date\s+0\s+0/);
   }
@@ -96,6 +98,10 @@ test('says so where nothing happened yet', async () => {
   expect(await page.getByText('No refusals in the last 60 minutes.').count()).toBe(1);
   expect(await page.getByText('0 of 4 steps done').count()).toBe(1);
   expect(await page.getByText('No problems').count()).toBe(1);
+  expect(await page.getByText('No webhook fails, no message waits').count()).toBe(1);
+  await page.getByRole('button', { name: 'Dismiss' }).click();
+  await openWith(page, /^Requests per minute: none in the last 60 minutes$/);
+  expect(await page.getByText('Get started').count()).toBe(0);
 });
 
 test('draws the figures anew every ten seconds, and leaves the focus and what is opened', async () => {
@@ -176,7 +182,7 @@ test('tells of webhooks that send nothing, and leads administrators to them', as
 
 test('shows events that a read model could not take', async () => {
   await readModels.park(recordsModel, { position: 1, eventId: 'event-1', reason: 'a test' });
-  const page = await dashboard.openAs('viewer', pathOf('clinic'));
+  const page = await dashboard.openAs('viewer', '/system');
   expect(await rowOf(page, recordsModel).innerText()).toMatch(/0\s+1$/);
 });
 

@@ -193,6 +193,22 @@ test('a failing webhook leads to the message, to its record, and back to another
   await eventually(() => expect(endpoint.accepted.length).toBeGreaterThan(0));
 });
 
+test('what was refused since yesterday is understood, and a call that is accepted is at hand', async () => {
+  const refusals = page.getByRole('link', { name: /requests? refused since yesterday/ });
+  await eventually(async () => {
+    await page.goto(`/dashboard${root}`);
+    expect(await refusals.count()).toBe(1);
+  });
+  const walk = await Walk.from(page, root);
+  await walk.click(refusals);
+  const row = page.getByRole('row').filter({ hasText: requestId });
+  await walk.sees(row.filter({ hasText: 'first_name is required' }).filter({ hasText: 'EMR connector' }));
+  await walk.click(row.getByRole('link', { name: 'POST /integration/patients' }));
+  await walk.sees(page.getByText('Accepted later'));
+  await walk.sees(page.locator('#request-call').getByText('"first_name": "<first_name>"'));
+  walk.ends();
+});
+
 test('a bad message is found, understood, corrected and sent again', async () => {
   const controlId = phi('CTRL-4711');
   const id = phi('hl7-born');

@@ -5,12 +5,16 @@ import {
   type Role,
   roleIn,
   rolesOfGrants,
+  UserDirectory,
   withRole,
 } from '../../src/modules/auth/users.ts';
-import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
+import { BrowserlessSession, signedIn } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { makeUser } from '../support/users.ts';
 import { hookUrl } from '../support/webhooks.ts';
 
 describe('the role of a user in a workspace', () => {
@@ -61,6 +65,31 @@ onEmbeddedEngines((start) => {
   });
   afterAll(() => service.stop());
   const as = (role: Role) => visitors.get(role) as BrowserlessSession;
+
+  test('another workspace is opened at the same section where the role may, and the next session begins in the one viewed last', async () => {
+    const [clinic, other] = ['clinic', 'other'].map((label) => service.workspaceId(label)) as [
+      string,
+      string,
+    ];
+    const users = await UserDirectory.open(service.eventLog);
+    const user = { name: phi('two@clinic.example'), password: phi('correct horse battery') };
+    await makeUser(users, { ...user, roles: { [clinic]: 'admin', [other]: 'viewer' } });
+    users.close();
+    const visitor = new BrowserlessSession(service.url);
+    await eventually(async () => expect((await visitor.signIn(user)).status).toBe(303));
+    expect((await visitor.get(`/workspaces/${clinic}/events`)).text).toContain(
+      `href="/dashboard/workspaces/${other}/events"`,
+    );
+    const { text } = await visitor.get(`/workspaces/${clinic}/messages`);
+    expect(text).toContain(`href="/dashboard/workspaces/${clinic}/messages"`);
+    expect(text).not.toContain(`/${other}/messages`);
+    for (const last of [other, clinic, other]) {
+      await visitor.get(`/workspaces/${last}`);
+      const next = new BrowserlessSession(service.url);
+      await next.signIn(user);
+      expect((await next.get('/')).headers.location).toBe(`/dashboard/workspaces/${last}`);
+    }
+  });
 
   test('an integrator creates keys that read no patient data, and no others', async () => {
     const form = await as('integrator').get(`${root}/keys/new`);

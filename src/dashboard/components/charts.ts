@@ -46,6 +46,25 @@ function bar(x: number, share: number, title: string, link: ChartPoint['link']):
     : drawn;
 }
 
+/** What went well and what did not in a part of a time. */
+interface StripPart {
+  name: string;
+  good: number;
+  bad: number;
+}
+
+/** Returns a strip with a cell for each part of a time: whether anything happened in it, and whether any of it was bad. */
+export function stateStrip(good: string, bad: string, parts: readonly StripPart[]): Html {
+  const sum = (of: 'good' | 'bad') => parts.reduce((all, part) => all + part[of], 0);
+  const [allGood, allBad] = [sum('good'), sum('bad')];
+  const words = allGood + allBad === 0 ? 'nothing sent' : `${allGood} ${good}, ${allBad} ${bad}`;
+  const toneOf = (part: StripPart) => (part.bad > 0 ? 'bad' : part.good > 0 ? 'good' : 'none');
+  return html`<span class="strip"><svg role="img" aria-label="${words}" viewBox="0 0 ${parts.length * BAR - GAP} 20" preserveAspectRatio="none">${parts.map(
+    (part, at) =>
+      html`<g><title>${part.name}: ${part.good} ${good}, ${part.bad} ${bad}</title><rect class="strip-${toneOf(part)}" x="${at * BAR}" width="${BAR - GAP}" height="20"/></g>`,
+  )}</svg> <small class="muted nowrap" aria-hidden="true">${words}</small></span>`;
+}
+
 /** A horizontal bar, under its name. */
 interface RankedBar {
   name: string;

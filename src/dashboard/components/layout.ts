@@ -127,6 +127,7 @@ const installationSections: Section[] = [
   { name: 'Workspaces', path: '/workspaces', roles: admins },
   { name: 'Users', path: '/users', roles: admins },
   { name: 'Sign-ins', path: '/audit', roles: phiReaders },
+  { name: 'System', path: '/system', roles: everyone },
   { name: 'API reference', path: '/reference' },
 ];
 
@@ -144,7 +145,8 @@ interface Surroundings {
 }
 
 /** Returns a whole document. */
-export function layout({ title, section, body, status }: Page, around: Surroundings): Html {
+export function layout(page: Page, around: Surroundings): Html {
+  const { title, section, body, status } = page;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -160,7 +162,7 @@ export function layout({ title, section, body, status }: Page, around: Surroundi
 </head>
 <body>
 <a class="skip-link" href="#main">Skip to content</a>
-${top(around)}
+${top(around, section)}
 ${around.sessionSeconds !== undefined && sessionEnd(around.sessionSeconds)}
 <div class="frame${around.user ? '' : ' frame-narrow'}">
 ${around.user && menu(around.user, around, section)}
@@ -187,10 +189,10 @@ function isFailure(status = 200): boolean {
   return status >= 400 && status !== 403 && status !== 410;
 }
 
-function top({ user, workspace, workspaces, csrf }: Surroundings): Html {
+function top({ user, workspace, workspaces, csrf }: Surroundings, section: string | undefined): Html {
   return html`<header class="top">
 <a class="brand" href="/dashboard"><img src="${assetPath('logo.svg')}" alt="" width="22" height="22">Chartledger</a>
-${user && workspaces.length > 0 && switcher(workspace, workspaces)}
+${user && workspaces.length > 0 && switcher(user, workspace, workspaces, section)}
 ${user && workspace !== undefined && mayOpen(user, workspace, recordReaders) && searchBox(workspace, csrf)}
 <span class="top-space"></span>
 <button type="button" class="theme-button outline secondary" data-theme-toggle hidden>Dark</button>
@@ -212,13 +214,21 @@ function sandboxMark(isSandbox: boolean | undefined): Html | undefined {
   return isSandbox ? html` ${badge('Sandbox', 'neutral')}` : undefined;
 }
 
-function switcher(workspace: string | undefined, workspaces: Surroundings['workspaces']): Html {
+/** Leads to the same section of another workspace, where the user may open it there; else to its overview. */
+function switcher(
+  user: User,
+  workspace: string | undefined,
+  workspaces: Surroundings['workspaces'],
+  section: string | undefined,
+): Html {
+  const { path = '', roles = everyone } = workspaceSections.find(({ name }) => name === section) ?? {};
+  const pathIn = (id: string) => (mayOpen(user, id, roles) ? path : '');
   const current = workspaces.find(({ id }) => id === workspace);
   return html`<details class="dropdown workspace-menu">
 <summary><span><span class="muted">Workspace</span> ${workspace ?? 'none'}</span>${sandboxMark(current?.sandbox)}</summary>
 <ul>${workspaces.map(
     ({ id, sandbox }) =>
-      html`<li><a href="/dashboard/workspaces/${id}"${id === workspace && html` aria-current="true"`}>${id}${sandboxMark(sandbox)}</a></li>`,
+      html`<li><a href="/dashboard/workspaces/${id}${pathIn(id)}"${id === workspace && html` aria-current="true"`}>${id}${sandboxMark(sandbox)}</a></li>`,
   )}</ul>
 </details>`;
 }

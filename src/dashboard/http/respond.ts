@@ -9,6 +9,7 @@ import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import type { SignInPorts } from '../../modules/auth/signIn.ts';
 import { hasAnyRole, type Role, roleIn, type User } from '../../modules/auth/users.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
+import type { StateStore } from '../../storage/stateStore.ts';
 import { layout } from '../components/layout.ts';
 import {
   type DashboardRoute,
@@ -20,6 +21,7 @@ import {
   requestReaders,
 } from '../components/page.ts';
 import { requestsPath } from '../components/urls.ts';
+import { rememberWorkspace } from './preferences.ts';
 import {
   currentUser,
   detachSession,
@@ -43,6 +45,7 @@ import {
 
 export interface ResponderPorts extends SignInPorts {
   directory: KeyDirectory;
+  stateStore: StateStore;
   requestLimit: RequestLimit;
   requireTotp: readonly Role[];
   logger: Logger;
@@ -182,6 +185,7 @@ async function send(
   } else if ('fragment' in reply) {
     res.type('html').send(reply.fragment.toString());
   } else {
+    await rememberViewed(ports, req, user);
     res.status(reply.page.status ?? 200).type('html');
     res.send(document(ports, req, res, user, reply.page));
   }
@@ -203,6 +207,20 @@ function redirect(req: Request, res: Response, target: string): void {
   else res.location(target).status(303).end();
 }
 
+/** Notes the workspace that a user begins to view, in the session and for later ones; that it cannot be noted for those changes nothing. */
+async function rememberViewed(
+  { directory, stateStore }: ResponderPorts,
+  req: Request,
+  user: User | undefined,
+): Promise<void> {
+  const asked = req.params.workspace as string | undefined;
+  const session = req.session as Request['session'] | undefined;
+  if (!user || !session || asked === undefined || session.workspace === asked) return;
+  if (!workspacesOf(directory, user, asked).some(({ id }) => id === asked)) return;
+  session.workspace = asked;
+  await rememberWorkspace(stateStore, user.id, asked).catch(() => undefined);
+}
+
 function document(
   { directory }: ResponderPorts,
   req: Request,
@@ -214,7 +232,6 @@ function document(
   const workspaces = user ? workspacesOf(directory, user, asked) : [];
   const ids = workspaces.map(({ id }) => id);
   const session = req.session as Request['session'] | undefined;
-  if (session && asked !== undefined && ids.includes(asked)) session.workspace = asked;
   const workspace = [asked, session?.workspace, ids[0]].find((id) => id !== undefined && ids.includes(id));
   const notices = session?.notices ?? [];
   if (session && notices.length > 0) session.notices = [];

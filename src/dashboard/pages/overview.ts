@@ -2,7 +2,6 @@ import { sumTallies } from '../../../projections/auditAggregation.ts';
 import { type FirstStep, firstSteps } from '../../../projections/auditTrail.ts';
 import { addressOf } from '../../api/server/answer.ts';
 import type { Workspace } from '../../modules/auth/apiKeys.ts';
-import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { ALL_WORKSPACES, isAdministrator } from '../../modules/auth/users.ts';
 import {
   admins,
@@ -17,7 +16,9 @@ import {
 import { table } from '../components/tables.ts';
 import { badge, empty, time } from '../components/text.ts';
 import { requestsPath } from '../components/urls.ts';
+import { dismissFirstSteps, readPreferences } from '../http/preferences.ts';
 import { workspacesOf } from '../http/visit.ts';
+import { type AttentionPorts, attention } from './attention.ts';
 import {
   auditPath,
   countResults,
@@ -157,7 +158,10 @@ ${next !== undefined && html`<p><a role="button" class="outline" href="/dashboar
 }
 
 /** `/dashboard`: leads to the workspace viewed last, or to the first one. */
-export function homeRoutes({ directory }: { directory: KeyDirectory }): DashboardRoute[] {
+export function homeRoutes({
+  directory,
+  stateStore,
+}: Pick<OverviewPorts, 'directory' | 'stateStore'>): DashboardRoute[] {
   return [
     {
       method: 'get',
@@ -165,8 +169,8 @@ export function homeRoutes({ directory }: { directory: KeyDirectory }): Dashboar
       roles: 'signed-in',
       async handle({ req, user }) {
         const ids = workspacesOf(directory, user).map(({ id }) => id);
-        const { workspace = '' } = req.session;
-        const chosen = ids.includes(workspace) ? workspace : ids[0];
+        const viewed = req.session.workspace ?? (await readPreferences(stateStore, user.id)).workspace ?? '';
+        const chosen = ids.includes(viewed) ? viewed : ids[0];
         if (chosen !== undefined) return { redirect: `/workspaces/${chosen}` };
         return { redirect: isAdministrator(user) ? '/workspaces' : '/reference' };
       },
@@ -217,11 +221,12 @@ const steps: Record<FirstStep, Step> = {
  * Returns the steps to bring a workspace into use, each checked off once done. `address` is the one to which the
  * calls go. Undefined where all are done.
  */
-function onboarding(overview: Overview, address: string): Html | undefined {
-  const { firsts } = overview;
+function onboarding(overview: Overview, address: string, csrf: Html): Html | undefined {
+  const { firsts, workspace } = overview;
   const done = firstSteps.filter((step) => firsts[step] !== undefined).length;
   if (done === firstSteps.length) return undefined;
-  return html`<section class="card onboarding"><h2>Get started</h2>
+  return html`<section class="card onboarding"><div class="page-head"><h2>Get started</h2>
+<form method="post" action="/dashboard/workspaces/${workspace}/first-steps/dismiss">${csrf}<button type="submit" class="link-button">Dismiss</button></form></div>
 <p class="muted">${done} of ${firstSteps.length} steps done. This card disappears after the last one.</p>
 <ol>${firstSteps.map((step) => {
     const at = firsts[step];
@@ -246,7 +251,7 @@ ${
 const path = '/workspaces/:workspace';
 
 /** A workspace's figures, without anything of a record, refreshed periodically where scripts run. */
-export function overviewRoutes(ports: OverviewPorts): DashboardRoute[] {
+export function overviewRoutes(ports: OverviewPorts & AttentionPorts): DashboardRoute[] {
   return [
     {
       method: 'get',
@@ -254,9 +259,24 @@ export function overviewRoutes(ports: OverviewPorts): DashboardRoute[] {
       roles: everyone,
       query: ['range'],
       async handle(visit) {
-        const overview = await readOverview(ports, visit);
-        const start = onboarding(overview, addressOf(visit.req, ports.publicUrl));
-        return { page: { title: 'Overview', section: 'Overview', body: page(overview, start) } };
+        const { workspace, user, csrf, req } = visit;
+        const [overview, needed, { dismissed }] = await Promise.all([
+          readOverview(ports, visit),
+          attention(ports, visit),
+          readPreferences(ports.stateStore, user.id),
+        ]);
+        const isDismissed = dismissed.includes(workspace);
+        const start = isDismissed ? undefined : onboarding(overview, addressOf(req, ports.publicUrl), csrf);
+        return { page: { title: 'Overview', section: 'Overview', body: page(overview, needed, start) } };
+      },
+    },
+    {
+      method: 'post',
+      path: `${path}/first-steps/dismiss`,
+      roles: everyone,
+      async handle({ workspace, user }) {
+        await dismissFirstSteps(ports.stateStore, user.id, workspace);
+        return { redirect: `/workspaces/${workspace}` };
       },
     },
     {
@@ -278,8 +298,8 @@ export function overviewRoutes(ports: OverviewPorts): DashboardRoute[] {
 }
 
 /** Only the content of the places is replaced: what has the focus, or was opened, stays. */
-function page(overview: Overview, start: Html | undefined): Html {
-  const { workspace, range, isOfAll, may } = overview;
+function page(overview: Overview, needed: Html, start: Html | undefined): Html {
+  const { workspace, range, may } = overview;
   const { per, words } = ranges[range];
   const place = (id: keyof typeof figures) => html`<div id="figure-${id}">${figures[id](overview)}</div>`;
   const card = (title: string, id: keyof typeof figures) =>
@@ -287,6 +307,7 @@ function page(overview: Overview, start: Html | undefined): Html {
   return html`<div class="page-head"><h1>Overview</h1>
 <div class="muted" hx-get="/dashboard/workspaces/${workspace}/figures?range=${range}" hx-trigger="every ${range === '1h' ? 10 : 60}s" hx-swap="none">${place('taken-at')}</div></div>
 ${place('warnings')}
+${needed}
 ${start}
 <div class="page-head">${rangeLinks(range, (one) => overviewPath(workspace, one))}
 ${may(admins, ALL_WORKSPACES) && html`<p><a href="/dashboard/overview?range=${range}">All workspaces</a></p>`}</div>
@@ -304,11 +325,5 @@ ${card(`Failed webhook attempts per ${per}`, 'webhook-attempts')}
 <details class="figures"><summary>Figures for each bar</summary>${place('bars')}</details>
 ${may(phiReaders) && html`<h2>API keys and sources</h2>${place('keys')}`}
 <h2>Webhooks</h2>
-${place('webhooks')}
-${
-  isOfAll &&
-  html`<h2>Read models</h2>
-<p class="muted">They follow the event log of the whole installation. A parked event is one that a read model could not process.</p>
-${place('projections')}`
-}`;
+${place('webhooks')}`;
 }

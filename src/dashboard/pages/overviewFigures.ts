@@ -12,22 +12,16 @@ import type { AuditFirsts } from '../../../projections/auditTrail.ts';
 import type { AppPorts } from '../../api/routes/index.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import { readFirsts, readTallies } from '../../modules/audit/trail.ts';
-import { ALL_WORKSPACES, type Role } from '../../modules/auth/users.ts';
+import type { Role } from '../../modules/auth/users.ts';
 import { clockProblem, type Finding } from '../../modules/health.ts';
-import { type ProjectionStatus, projectionStatus } from '../../modules/records/queries/records.ts';
 import { type AttemptResults, attemptResults, attemptsBefore } from '../../modules/webhooks/attempts.ts';
-import {
-  type WebhookManager,
-  type WebhookProblems,
-  webhookProblems,
-} from '../../modules/webhooks/manager.ts';
+import { type WebhookManager, type WebhookProblem, webhookProblems } from '../../modules/webhooks/manager.ts';
 import type { Webhook } from '../../modules/webhooks/webhook.ts';
 import { systemClock } from '../../storage/rateLimiters.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
-import { barChart, type ChartPoint } from '../components/charts.ts';
+import { barChart, type ChartPoint, stateStrip } from '../components/charts.ts';
 import {
-  everyone,
   type Html,
   type HtmlValue,
   html,
@@ -321,7 +315,7 @@ function barTable(overview: Overview): Html {
 }
 
 /** The results of a webhook's attempts. */
-interface WebhookResults extends AttemptResults {
+export interface WebhookResults extends AttemptResults {
   webhook: Webhook;
 }
 
@@ -432,6 +426,24 @@ function byKey(overview: Overview): Html {
 ${isCut && html`<p class="muted">At most ${MAX_KEYS} are counted separately: those that came first.</p>`}`;
 }
 
+/** Resolves with the results of the last 24 hours of each webhook of a workspace. Rejects with `unavailable`. */
+export function lastDayResults(
+  ports: Parameters<typeof webhookResults>[0],
+  workspace: string,
+): Promise<WebhookResults[]> {
+  return webhookResults(ports, workspace, { since: barTimes('24h')[0]?.from ?? 0, most: MOST_ATTEMPTS });
+}
+
+/** Returns the attempts of the last 24 hours of a webhook, hour by hour. */
+export function hourStrip(lastDay: readonly WebhookResults[], id: string): Html {
+  const { results = [] } = lastDay.find(({ webhook }) => webhook.id === id) ?? {};
+  const hours = barTimes('24h').map(({ from, to, name }) => {
+    const { attempts, notTaken } = countResults(results.filter(({ at }) => at >= from && at < to));
+    return { name, good: attempts - notTaken, bad: notTaken };
+  });
+  return stateStrip('delivered', 'failed', hours);
+}
+
 /** Returns the attempts that were not accepted; a bar leads to those of the webhook with the most of them. */
 function webhookSeries({ bars, results, range, workspace, may }: Overview): Html {
   if (results.length === 0) {
@@ -461,7 +473,7 @@ function attemptsPath(workspace: string, id: string, before: number): string {
 }
 
 /** Returns each webhook, for administrators: nobody else may see addresses. */
-function webhookTable({ results, range, workspace, may }: Overview): Html | undefined {
+function webhookTable({ results, lastDay, range, workspace, may }: Overview): Html | undefined {
   if (!may(integrators) || results.length === 0) return undefined;
   return table<WebhookResults>(
     `Webhook attempts in ${ranges[range].words}`,
@@ -484,13 +496,19 @@ function webhookTable({ results, range, workspace, may }: Overview): Html | unde
           return attempts > 0 && share(attempts - notTaken, attempts);
         },
       },
+      {
+        title: 'Last 24 hours',
+        cell: ({ webhook: { id } }) => hourStrip(lastDay, id),
+      },
     ],
     results,
   );
 }
 
 /** Returns the present state of the webhooks. */
-function webhookLine({ webhooks: { disabled, failing }, workspace, may }: Overview): Html {
+function webhookLine({ webhooks, workspace, may }: Overview): Html {
+  const failing = webhooks.filter(({ failingSince }) => failingSince !== undefined).length;
+  const disabled = webhooks.length - failing;
   if (disabled + failing === 0) return html`<p>${badge('No problems', 'good')}</p>`;
   return html`<p class="line">${disabled > 0 && badge(`${disabled} disabled`, 'bad')}
 ${failing > 0 && badge(`${failing} failing`, 'bad')}
@@ -509,8 +527,6 @@ export type OverviewPorts = Pick<
 export interface Overview {
   workspace: string;
   range: RangeName;
-  /** Whether to show what is of the whole installation. */
-  isOfAll: boolean;
   may: Visit['may'];
   /** ISO 8601, UTC. */
   takenAt: string;
@@ -521,9 +537,10 @@ export interface Overview {
   /** Returns what people call an API key. */
   nameOf(keyId: string): string;
   firsts: AuditFirsts;
-  projections: ProjectionStatus[];
-  webhooks: WebhookProblems;
+  webhooks: WebhookProblem[];
   results: WebhookResults[];
+  /** The results of the last 24 hours. */
+  lastDay: WebhookResults[];
   warnings: Finding[];
 }
 
@@ -533,26 +550,25 @@ export async function readOverview(ports: OverviewPorts, visit: Visit): Promise<
   const range = rangeOf(req.query.range);
   const bars = await readBars(ports, workspace, range);
   const since = bars[0]?.from ?? 0;
-  const [firsts, projections, webhooks, results, clock] = await Promise.all([
+  const [firsts, webhooks, results, lastDay, clock] = await Promise.all([
     readFirsts(ports, workspace),
-    projectionStatus(ports.eventLog, ports.readModels),
     webhookProblems(ports, workspace),
     webhookResults(ports, workspace, { since, most: MOST_ATTEMPTS }),
+    lastDayResults(ports, workspace),
     clockProblem(ports.eventLog, systemClock),
   ]);
   return {
     workspace,
     range,
-    isOfAll: visit.may(everyone, ALL_WORKSPACES),
     may: visit.may,
     takenAt: new Date().toISOString(),
     bars,
     sum: sumTallies(0, bars),
     nameOf: (keyId) => ports.directory.nameOf(keyId) ?? keyId,
     firsts,
-    projections,
     webhooks,
     results,
+    lastDay,
     warnings: clock ? [clock] : [],
   };
 }
@@ -561,8 +577,8 @@ export async function readOverview(ports: OverviewPorts, visit: Visit): Promise<
 export const figures = {
   'taken-at': ({ takenAt }: Overview) => html`As of ${time(takenAt)}`,
   warnings: (overview: Overview) =>
-    html`${[...overview.warnings.map(({ message }) => message), ...deadEndpoints(overview)].map(
-      (message) => html`<p class="banner" role="alert"><strong>Warning.</strong> ${message}</p>`,
+    html`${overview.warnings.map(
+      ({ message }) => html`<p class="banner" role="alert"><strong>Warning.</strong> ${message}</p>`,
     )}`,
   tiles,
   requests: requestSeries,
@@ -574,36 +590,8 @@ export const figures = {
   kinds: byKind,
   keys: (overview: Overview) => (overview.may(phiReaders) ? byKey(overview) : html``),
   bars: barTable,
-  projections: ({ projections, isOfAll }: Overview) => (isOfAll ? projectionTable(projections) : html``),
   webhooks: (overview: Overview) => html`${webhookLine(overview)}${webhookTable(overview)}`,
 } satisfies Record<string, (overview: Overview) => Html>;
-
-/** Returns what to say of webhooks that nothing reaches; with links for administrators and integrators, as nobody else may see addresses. */
-function deadEndpoints({ results, range, workspace, may }: Overview): Html[] {
-  const dead = deadWebhooks(results);
-  if (dead.length === 0) return [];
-  const links = dead.map(
-    ({ id, url }) => html` <a href="/dashboard${webhookPath(workspace, id)}">${url}</a>`,
-  );
-  const who = dead.length === 1 ? 'One webhook' : `${dead.length} webhooks`;
-  return [html`${who} accepted no attempt in ${ranges[range].words}.${may(integrators) && links}`];
-}
-
-function projectionTable(projections: ProjectionStatus[]): Html {
-  return table(
-    'Read models',
-    [
-      { title: 'Read model', isHeader: true, cell: ({ model }) => model },
-      {
-        title: 'State',
-        cell: ({ behind }) => (behind === 0 ? badge('up to date', 'good') : badge('catching up', 'neutral')),
-      },
-      { title: 'Positions behind', cell: ({ behind }) => behind },
-      { title: 'Parked events', cell: ({ parked }) => (parked === 0 ? 0 : badge(String(parked), 'bad')) },
-    ],
-    projections,
-  );
-}
 
 /** Returns links to the other ranges of a page; `pathOf` is below `/dashboard`. */
 export function rangeLinks(current: RangeName, pathOf: (range: RangeName) => string): Html {

@@ -1,4 +1,5 @@
 import type { NewSecret, WebhookManager, WebhookStatusView } from '../../modules/webhooks/manager.ts';
+import type { StateStore } from '../../storage/stateStore.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -12,6 +13,7 @@ import { table } from '../components/tables.ts';
 import { badge, code, empty, secretOnce, time, timeAgo } from '../components/text.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from '../components/urls.ts';
 import { popFlash, showOnce } from '../http/session.ts';
+import { hourStrip, lastDayResults, type WebhookResults } from './overviewFigures.ts';
 
 /** What the page shows of a secret just created. */
 interface MadeSecret {
@@ -99,21 +101,33 @@ export function pausedNote(webhooks: WebhookManager, { workspace }: Visit): Html
 }
 
 /** Settings, Webhooks of a workspace. */
-export function webhooksRoutes(ports: { webhooks: WebhookManager }): DashboardRoute[] {
+export function webhooksRoutes(ports: {
+  webhooks: WebhookManager;
+  stateStore: StateStore;
+}): DashboardRoute[] {
   return [
     {
       method: 'get',
       path: '/workspaces/:workspace/webhooks',
       roles: integrators,
       async handle(visit) {
-        const views = await ports.webhooks.views(await ports.webhooks.list(webhookCaller(visit)));
-        return { page: listPage(visit.workspace, views, pausedNote(ports.webhooks, visit)) };
+        const { workspace } = visit;
+        const [views, lastDay] = await Promise.all([
+          ports.webhooks.list(webhookCaller(visit)).then((all) => ports.webhooks.views(all)),
+          lastDayResults(ports, workspace),
+        ]);
+        return { page: listPage(workspace, views, lastDay, pausedNote(ports.webhooks, visit)) };
       },
     },
   ];
 }
 
-function listPage(workspace: string, views: WebhookStatusView[], paused: Html | undefined): Page {
+function listPage(
+  workspace: string,
+  views: WebhookStatusView[],
+  lastDay: readonly WebhookResults[],
+  paused: Html | undefined,
+): Page {
   return {
     title: webhooksSection,
     section: webhooksSection,
@@ -121,11 +135,15 @@ function listPage(workspace: string, views: WebhookStatusView[], paused: Html | 
 ${paused}
 <p>Chartledger sends the events of the workspace ${code(workspace)} to each of these URLs, signed and in order for each record, and retries until they are accepted.</p>
 <p><a role="button" href="/dashboard${webhooksPath(workspace)}/new">Create webhook</a></p>
-${views.length === 0 ? empty(html`No webhooks in this workspace. Create one to receive changes, or read them with ${code('GET /events')}.`) : webhookTable(workspace, views)}`,
+${views.length === 0 ? empty(html`No webhooks in this workspace. Create one to receive changes, or read them with ${code('GET /events')}.`) : webhookTable(workspace, views, lastDay)}`,
   };
 }
 
-function webhookTable(workspace: string, views: WebhookStatusView[]): Html {
+function webhookTable(
+  workspace: string,
+  views: WebhookStatusView[],
+  lastDay: readonly WebhookResults[],
+): Html {
   return table(
     'Webhooks',
     [
@@ -136,6 +154,7 @@ function webhookTable(workspace: string, views: WebhookStatusView[]): Html {
           html`<a href="/dashboard${webhookPath(workspace, id)}">${url}</a>${description && html`<br>${description}`}`,
       },
       { title: 'State', cell: webhookState },
+      { title: 'Last 24 hours', cell: ({ id }) => hourStrip(lastDay, id) },
       { title: 'Payload', cell: ({ payload }) => payload },
       {
         title: 'Waiting',

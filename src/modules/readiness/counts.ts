@@ -136,6 +136,12 @@ export async function readTrend(
   });
 }
 
+/** Resolves with the present counts of a workspace; they may lag behind the log. Rejects with `unavailable`. */
+export async function readTally(readModels: ReadModels, workspace: string): Promise<Tally> {
+  const [row] = await readModels.load(talliesModel, [tallyId(workspace)]);
+  return row?.body ?? { states: {}, rules: {} };
+}
+
 /** Counts as displayed. */
 export interface ShownCounts {
   states: Record<ReadinessState, number>;

@@ -432,21 +432,24 @@ export async function disableWebhook(
   });
 }
 
-/** The number of a workspace's webhooks that send nothing. */
-export interface WebhookProblems {
-  disabled: number;
-  /** Enabled, but their last attempt was not accepted. */
-  failing: number;
+/** A webhook that sends nothing: it is disabled, or its last attempt was not accepted. */
+export interface WebhookProblem {
+  webhook: Webhook;
+  /** Since when nothing was accepted, in milliseconds since 1970; undefined for one that is disabled. */
+  failingSince: number | undefined;
 }
 
-/** Counts the webhooks of a workspace that send nothing. Rejects with `unavailable`. */
+/** Resolves with the webhooks of a workspace that send nothing. Rejects with `unavailable`. */
 export async function webhookProblems(
   { webhooks, stateStore }: { webhooks: WebhookManager; stateStore: StateStore },
   workspace: string,
-): Promise<WebhookProblems> {
+): Promise<WebhookProblem[]> {
   const all = await webhooks.all(workspace);
   const enabled = all.filter(({ state }) => state === 'enabled').map(({ id }) => id);
   const positions = await loadPositions(stateStore, enabled);
-  const failing = [...positions.values()].filter(({ at }) => at.failing !== undefined).length;
-  return { disabled: all.length - enabled.length, failing };
+  return all.flatMap((webhook): WebhookProblem[] => {
+    if (webhook.state !== 'enabled') return [{ webhook, failingSince: undefined }];
+    const since = positions.get(webhook.id)?.at.failing?.since;
+    return since === undefined ? [] : [{ webhook, failingSince: since }];
+  });
 }
