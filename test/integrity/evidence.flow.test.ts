@@ -108,6 +108,10 @@ onEveryEngine((start) => {
     const events = [
       newEvent(caller, 'EncounterBilled', { ...data, claim_id: 'claim-7001' }),
       newEvent(caller, 'BillingChangeAcknowledged', { ...data, reason: 'Known' }),
+      newEvent(caller, 'FindingAnswered', {
+        ...{ encounter_id: made.encounter, rule: 'npi', answer: 'noted', note: 'Known' },
+        record: { kind: 'encounter', id: String(made.encounter), version: 1 },
+      }),
       newEvent(caller, 'EncounterReadinessChanged', { ...data, to: 'ready', rules: [], rules_version: '1' }),
     ];
     for (const event of events) await service.eventLog.append(billed, { ...event, id: uuidv7() }, 'any');

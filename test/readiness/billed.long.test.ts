@@ -263,7 +263,7 @@ onEmbeddedEngines((start) => {
     await sendLater(service, claim, 'provider', { npi: '2000000002' });
     const rule = 'changed_after_billing';
     const record = { kind: 'provider', id: claim.provider.id };
-    const finding = { rule, severity: 'warns', field: 'npi', record };
+    const finding = { rule, severity: 'warns', owner: 'billing', field: 'npi', record, answer: null };
     const changed = { counts: { [rule]: 1 }, found: [['ready', finding]] };
     expect(await listed()).toEqual(changed);
     expect((await announced()).at(-1)).toMatchObject({

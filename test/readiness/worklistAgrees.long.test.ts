@@ -81,8 +81,8 @@ onEveryEngine((start) => {
       for (const { encounter } of claims) {
         const { body } = await service.get(readinessPath({ encounter } as Claim));
         const found = (body.findings as (typeof items)[number]['findings']).map(
-          ({ rule, severity, field, record }) => ({
-            ...{ rule, severity, field },
+          ({ rule, severity, owner, field, record }) => ({
+            ...{ rule, severity, owner, field, answer: null },
             record: { kind: record.kind, id: record.id },
           }),
         );

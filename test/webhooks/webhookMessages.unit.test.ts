@@ -83,6 +83,7 @@ describe('a message', () => {
   test.each([
     ['EncounterBilled', 'updated'],
     ['BillingChangeAcknowledged', 'updated'],
+    ['FindingAnswered', 'updated'],
     ['EncounterReadinessChanged', 'updated'],
     ['ReadinessErased', 'erased'],
     ['ReadinessRulesApplied', 'updated'],

@@ -17,6 +17,7 @@ import { readDocumentHistory, readRecordHistory } from './history.ts';
 import { receiveMessages } from './hl7.ts';
 import { type ProofPorts, readDocumentProof, readRecordProof } from './proofs.ts';
 import { readinessEndpoints } from './readiness.ts';
+import { answerEndpoints } from './readinessAnswers.ts';
 import { causeEndpoints } from './readinessCauses.ts';
 import { recordEndpoints } from './records.ts';
 import { requestEndpoints } from './requests.ts';
@@ -43,6 +44,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   ]),
   ...readinessEndpoints,
   ...causeEndpoints,
+  ...answerEndpoints,
   ...billingEndpoints,
   sendBatch,
   receiveMessages,

@@ -10,11 +10,22 @@ import { billingPrincipals } from '../../modules/readiness/billing.ts';
 import { shownCounts } from '../../modules/readiness/counts.ts';
 import { readReadiness } from '../../modules/readiness/queries.ts';
 import type { CausedFinding } from '../../modules/readiness/replay.ts';
+import {
+  type AllAnswers,
+  answerKey,
+  answerPrincipals,
+  dayEndingAt,
+} from '../../modules/readiness/rules/answers.ts';
 import { rules } from '../../modules/readiness/rules/index.ts';
 import { lastFilingDay, ownerOf, owners, severities } from '../../modules/readiness/rules/rule.ts';
 import { readWorklist, type Worklist, type WorklistProgress } from '../../modules/readiness/worklist.ts';
 import type { WorklistSelection } from '../../modules/readiness/worklistFanOut.ts';
-import { ownerOfFinding, type WorklistEntry } from '../../modules/readiness/worklistModel.ts';
+import {
+  isAnswered,
+  ownerOfFinding,
+  type WorklistEntry,
+  type WorklistFinding,
+} from '../../modules/readiness/worklistModel.ts';
 import type { HistoryPorts } from '../../modules/records/queries/history.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { endpoint } from '../schemas/endpoint.ts';
@@ -30,6 +41,7 @@ import { pageOf, principal, tagOf, timestamp, versionNumber } from '../schemas/r
 import { callerOf } from '../server/requestContext.ts';
 import { billedSchema, viewBilling } from './billing.ts';
 import { exampleSender } from './history.ts';
+import { answersSchema, answersView, assignee } from './readinessAnswers.ts';
 
 const entry = catalogEntry('encounter');
 
@@ -84,6 +96,7 @@ const findingSchema = z
         principal: principal('Who did it'),
       })
       .meta({ description: 'The write that caused the finding' }),
+    answers: answersSchema,
   })
   .meta({ id: 'ReadinessFinding', description: 'A problem with billing an encounter.' });
 
@@ -150,6 +163,7 @@ const readinessExample: z.infer<typeof readinessSchema> = {
         event_id: '019cebb0-9d1f-7b52-8e60-3a9c41d7f215',
         principal: exampleSender.principal as z.infer<ReturnType<typeof principal>>,
       },
+      answers: {},
     },
   ],
 };
@@ -187,10 +201,11 @@ const readEncounterReadiness = endpoint({
     const { as_of: asked } = validate(querySchema, withPlus(context.req, 'as_of'));
     const asOf = asked === undefined ? undefined : instantOf(asked);
     const readiness = await readReadiness(ports, caller.workspace, id, asOf);
-    const { encounter, state, at, findings, billing, filingEnd } = readiness;
+    const { encounter, facts, state, at, findings, billing, filingEnd } = readiness;
     await names.learn([
       ...findings.map(({ cause }) => cause.event.metadata.principal),
       ...billingPrincipals(billing),
+      ...answerPrincipals(facts.answers),
     ]);
     await recordAccess(eventLog, caller, readinessAccess(readiness, asked));
     return {
@@ -201,7 +216,7 @@ const readEncounterReadiness = endpoint({
         as_of: new Date(at).toISOString(),
         billed: billing === undefined ? null : viewBilling(billing, names),
         filing: filingView(filingEnd, at),
-        findings: findings.map((finding) => findingView(finding, names)),
+        findings: findings.map((finding) => findingView(finding, facts.answers, names)),
       },
     };
   },
@@ -209,6 +224,7 @@ const readEncounterReadiness = endpoint({
 
 function findingView(
   { rule, severity, text, field, record, claimId, billedVersion, since, cause }: CausedFinding,
+  answers: AllAnswers | undefined,
   names: HistoryPorts['names'],
 ): z.infer<typeof findingSchema> {
   const { event } = cause;
@@ -224,6 +240,7 @@ function findingView(
       event_id: event.id,
       principal: { ...sender, name: names.nameOf(sender) ?? null },
     },
+    answers: answersView(answers?.get(answerKey(rule.code, record)), names),
   };
 }
 
@@ -261,6 +278,19 @@ export const worklistFilterSchema = z.object({
         'Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed',
       examples: [false],
     }),
+  assigned_to: assignee
+    .optional()
+    .meta({ description: 'Only encounters with a finding that is assigned to them', examples: ['maria'] }),
+  answered: z
+    .enum(['true', 'false'])
+    .optional()
+    .meta({
+      type: 'boolean',
+      description:
+        'Only encounters all of whose findings are accepted, snoozed, assigned or noted (`true`), or with a ' +
+        'finding that is not (`false`); encounters without findings are neither',
+      examples: [false],
+    }),
 });
 
 /** Returns which encounters a query asks for. */
@@ -268,15 +298,18 @@ export function selectionOf({
   payer_id: payer,
   facility_id: facility,
   provider_id: provider,
+  assigned_to: assigned,
   ...same
 }: z.infer<typeof worklistFilterSchema>): WorklistSelection {
-  return { ...same, payer, facility, provider };
+  return { ...same, payer, facility, provider, assigned };
 }
 
 const query = pageQuerySchema.extend(worklistFilterSchema.shape);
 
 const count = z.int().min(0);
 const byState = z.object(Object.fromEntries(readinessStates.map((state) => [state, count])));
+
+const lastDay = z.iso.date().nullable();
 
 const worklistFindingSchema = z
   .object({
@@ -285,6 +318,19 @@ const worklistFindingSchema = z
     owner: ownerSchema,
     field: z.string().meta({ description: 'The field at fault, in dot notation if nested' }),
     record: z.object({ kind: z.enum(kinds), id: z.string() }).meta({ description: 'The record at fault' }),
+    answer: z
+      .object({
+        accepted_until: lastDay.meta({
+          description: 'The last day (UTC) for which it is accepted, and does not block',
+        }),
+        snoozed_until: lastDay.meta({ description: 'The last day (UTC) for which it is snoozed' }),
+        assigned_to: z.string().nullable(),
+        is_noted: z
+          .boolean()
+          .meta({ description: 'Whether this version of the record at fault has a note on it' }),
+      })
+      .nullable()
+      .meta({ description: 'What holds of the answers to it; `null` if nobody has dealt with it' }),
   })
   .meta({ id: 'WorklistFinding', description: 'A problem with billing an encounter.' });
 
@@ -350,7 +396,7 @@ const pageSchema = pageOf(itemSchema)
       .meta({
         description:
           'How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, ' +
-          '`billed` and the days is used as a filter',
+          '`billed`, `assigned_to`, `answered` and the days is used as a filter',
       }),
     progress: progressSchema,
   })
@@ -369,6 +415,7 @@ const worklistExample: z.infer<typeof pageSchema> = {
           ...{ rule: 'policy_number_missing', severity: 'blocks', owner: 'registration' },
           field: 'primary_insurance.policy_number',
           record: { kind: 'patient', id: 'patient-1001' },
+          answer: { accepted_until: null, snoozed_until: null, assigned_to: 'maria', is_noted: false },
         },
       ],
     },
@@ -389,7 +436,7 @@ const readReadinessWorklist = endpoint({
   summary: 'List encounters by what is in the way of billing them',
   description:
     'The encounters of the workspace with what billing would refuse about them, in the order of their ' +
-    'creation (by day of service with days and no filter but `owner` and `billed`), and how many there are in each state and ' +
+    'creation (by day of service with days and no filter but `owner`, `answered` and `billed`), and how many there are in each state and ' +
     'by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a ' +
     'short delay if there are many: `progress` says how up to date the list is. With filters, a page may ' +
     'have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. ' +
@@ -433,12 +480,26 @@ export function progressView({
   return { is_current, under_way };
 }
 
+function answerOf(finding: WorklistFinding) {
+  const { accepted_until, snoozed_until, assigned_to = null, is_noted = false } = finding;
+  return {
+    accepted_until: dayBefore(accepted_until),
+    snoozed_until: dayBefore(snoozed_until),
+    ...{ assigned_to, is_noted },
+  };
+}
+
+function dayBefore(end: number | undefined): string | null {
+  return end === undefined ? null : dayEndingAt(end);
+}
+
 function itemOf(entry: WorklistEntry): z.infer<typeof itemSchema> {
   const { encounter_id: id, state, date_of_service = null, patient_id = null } = entry;
   const { payer_id = null, facility_id = null, provider_id = null, billed: claim, filing_end: end } = entry;
   const findings = entry.findings.map((finding) => {
     const { rule, severity, field, kind, id } = finding;
-    return { rule, severity, owner: ownerOfFinding(finding), field, record: { kind, id } };
+    const answer = isAnswered(finding) ? answerOf(finding) : null;
+    return { rule, severity, owner: ownerOfFinding(finding), field, record: { kind, id }, answer };
   });
   const billed = claim === undefined ? null : { at: claim.at, claim_id: claim.id };
   const filing = filingView(end, Date.now());

@@ -6,6 +6,7 @@ import { positionGone } from '../../modules/eventStream/position.ts';
 import { keyInUse, keyReused } from '../../modules/idempotency/keys.ts';
 import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
 import { eventDiffers } from '../../modules/integrity/proofs.ts';
+import { nothingToAnswer, severalRecords } from '../../modules/readiness/answerCommands.ts';
 import { billedThoughVoid, notBilled } from '../../modules/readiness/billingCommands.ts';
 import { formatMessage } from '../../modules/records/commands/documentFormat.ts';
 import { referencesNotFound } from '../../modules/records/commands/references.ts';
@@ -61,6 +62,21 @@ const billingResponses = {
       'The encounter is void, or the first request with this `Idempotency-Key` is still in progress.',
     errors: {
       conflict: billedThoughVoid(),
+      idempotency_key_in_use: keyInUse(),
+    },
+  },
+  InvalidAnswer: {
+    description: 'The body is not valid; nothing was recorded.',
+    errors: {
+      validation_failed: severalRecords(),
+      malformed_body: malformedBody('is not valid JSON'),
+    },
+  },
+  NothingFound: {
+    description:
+      'The rule finds nothing there, or the first request with this `Idempotency-Key` is still in progress.',
+    errors: {
+      conflict: nothingToAnswer(),
       idempotency_key_in_use: keyInUse(),
     },
   },

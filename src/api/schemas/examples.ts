@@ -148,6 +148,11 @@ const versions = [{ part: 'encounter', kind: 'encounter', id: encounter_id, vers
 const readinessExamples: Record<string, JsonObject> = {
   EncounterBilled: { encounter_id, claim_id: 'claim-7001', versions },
   BillingChangeAcknowledged: { encounter_id, reason: 'The payer has accepted the claim as it was', versions },
+  FindingAnswered: {
+    ...{ encounter_id, rule: 'zip_of_other_state', answer: 'accepted' },
+    record: { kind: 'patient', id: 'patient-1001', version: 7 },
+    ...{ reason: 'The ZIP code spans two states', until: '2026-06-30' },
+  },
   EncounterReadinessChanged: {
     ...{ encounter_id, from: 'ready', to: 'blocked', rules: ['payer_code_missing'] },
     cause: { event_id: exampleRequestId, kind: 'payer', id: 'payer-aetna', version: 2 },

@@ -50,6 +50,7 @@ import {
   writePaced,
   writeTable,
 } from '../lib/terminal.ts';
+import { addAnswerCommand } from './readinessAnswer.ts';
 
 /** Lists the rules and a workspace's settings for them. */
 async function listRules({ workspace, json }: { workspace: string; json?: boolean }): Promise<void> {
@@ -410,6 +411,7 @@ export function addReadinessCommands(readiness: Command): void {
         }),
     );
 
+  addAnswerCommand(readiness);
   addSimulateCommand(readiness);
   addScorecardCommand(readiness);
 }

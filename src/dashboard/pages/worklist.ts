@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Request } from 'express';
 import { z } from 'zod';
-import { worklistFilterSchema } from '../../api/routes/readiness.ts';
+import { selectionOf, worklistFilterSchema } from '../../api/routes/readiness.ts';
 import { readinessStates } from '../../domain/events/readinessEvents.ts';
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
@@ -96,10 +96,9 @@ interface WorklistQuery {
 /** Returns the query of a page. Throws `validation_failed`. */
 function worklistQuery(req: Request): WorklistQuery {
   const { page_token: pageToken, state: shown, ...limits } = validate(pageSchema, filledQuery(req));
-  const { payer_id: payer, facility_id: facility, provider_id: provider, ...same } = limits;
   const state = shown === 'any' ? undefined : shown;
   return {
-    selection: { ...same, state, payer, facility, provider },
+    selection: selectionOf({ ...limits, state }),
     pageToken,
     limits: textsOf({ query: { state: shown, ...limits } }),
     asked: { state, ...limits },

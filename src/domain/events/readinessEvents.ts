@@ -37,6 +37,26 @@ export interface BillingChangeAcknowledged {
   versions: UsedVersion[];
 }
 
+/** What can be answered to a finding; `reopened` ends that it is accepted or snoozed. */
+export const findingAnswers = ['accepted', 'assigned', 'noted', 'snoozed', 'reopened'] as const;
+
+/** Data of `FindingAnswered`: somebody has dealt with what a rule finds in a record, for one encounter. */
+export interface FindingAnswered {
+  encounter_id: string;
+  /** Code of the rule. */
+  rule: string;
+  /** The record at fault, in the version that was evaluated. */
+  record: { kind: string; id: string; version: number };
+  answer: (typeof findingAnswers)[number];
+  /** Of what is accepted. */
+  reason?: string;
+  /** The last day (UTC) for which it is accepted or snoozed: `2026-03-14`. */
+  until?: string;
+  /** Of what is assigned; `null` for nobody. */
+  assigned_to?: string | null;
+  note?: string;
+}
+
 /**
  * The write that caused a change of readiness: a version of a record, of a document of the encounter, or of its billing
  * (`readiness`).
@@ -92,5 +112,6 @@ export interface ReadinessCounted {
 export const encounterReadinessTypes: readonly string[] = [
   'EncounterBilled',
   'BillingChangeAcknowledged',
+  'FindingAnswered',
   'EncounterReadinessChanged',
 ];

@@ -116,6 +116,7 @@ const ownTypes = {
   RecordErased: [],
   EncounterBilled: [],
   BillingChangeAcknowledged: [],
+  FindingAnswered: [],
   EncounterReadinessChanged: [],
   ReadinessErased: [],
   ReadinessRulesApplied: [],

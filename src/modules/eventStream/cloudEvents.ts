@@ -6,7 +6,7 @@ import {
   READINESS_ERASED,
   RECORD_ERASED,
 } from '../../domain/events/payloads.ts';
-import { claimParts, readinessStates } from '../../domain/events/readinessEvents.ts';
+import { claimParts, findingAnswers, readinessStates } from '../../domain/events/readinessEvents.ts';
 import { documentIdsOf, kindOfStream, readinessStream, recordIdOf } from '../../domain/events/streams.ts';
 import { currentVersion, upcast } from '../../domain/events/upcasting.ts';
 import { catalog } from '../../domain/records/catalog.ts';
@@ -49,6 +49,7 @@ export const feedEventTypes: readonly StreamedEventType[] = [
   feedType(DOCUMENT_ERASED, 'document', 'erased'),
   feedType('EncounterBilled', 'readiness', 'billed', 'encounter'),
   feedType('BillingChangeAcknowledged', 'readiness', 'billing_change_acknowledged', 'encounter'),
+  feedType('FindingAnswered', 'readiness', 'finding_answered', 'encounter'),
   feedType('EncounterReadinessChanged', 'readiness', 'readiness_changed', 'encounter'),
   feedType(READINESS_ERASED, 'readiness', 'readiness_erased', 'encounter'),
   feedType('ReadinessRulesApplied', 'readiness', 'rules_applied'),
@@ -226,6 +227,11 @@ const before = counts(
 );
 const after = counts('The same after all encounters were reevaluated');
 
+const answerGiven = z.enum(findingAnswers);
+const faultyRecord = z
+  .object({ kind: z.enum(kinds), id: z.string(), version })
+  .meta({ description: 'The record at fault, in the version that was evaluated' });
+
 /** The data of readiness events. */
 export const readinessSchemas = {
   EncounterBilled: z.object({
@@ -237,6 +243,26 @@ export const readinessSchemas = {
     encounter_id,
     reason: z.string().meta({ description: 'Why no new claim is sent', examples: ['Accepted as it was'] }),
     versions,
+  }),
+  FindingAnswered: z.object({
+    encounter_id,
+    rule: z.string().meta({ description: 'The rule that found it', examples: ['zip_of_other_state'] }),
+    record: faultyRecord,
+    answer: answerGiven.meta({
+      description:
+        '`accepted`: it no longer blocks; `assigned`, `noted`, `snoozed`: no effect on the state; ' +
+        '`reopened`: it is no longer accepted or snoozed',
+    }),
+    reason: z.string().optional().meta({ description: 'Why it is accepted' }),
+    until: z
+      .string()
+      .optional()
+      .meta({
+        description: 'The last day (UTC) for which it is accepted or snoozed',
+        examples: ['2026-06-30'],
+      }),
+    assigned_to: z.string().nullable().optional().meta({ description: 'To whom; `null`: to nobody' }),
+    note: z.string().optional().meta({ description: 'The note' }),
   }),
   EncounterReadinessChanged: z.object({
     encounter_id,
@@ -277,6 +303,11 @@ const hashedVersions = shownAs(
   z.array(usedVersion.extend({ id: pseudonymSchema }).strict()),
   (used, pseudonym) => used.map((one) => ({ ...one, id: pseudonym(one.kind, one.id) })),
 );
+const hashedRecord = shownAs(
+  faultyRecord,
+  faultyRecord.extend({ id: pseudonymSchema }).strict(),
+  ({ kind, id, version }, pseudonym) => ({ kind, id: pseudonym(kind, id), version }),
+);
 const hashedCause = shownAs(
   cause,
   cause.extend({ event_id: pseudonymSchema, id: pseudonymSchema }).strict(),
@@ -294,6 +325,16 @@ export const readinessRules: ReadonlyMap<string, FieldRules> = new Map(
       encounter_id: hashed('encounter'),
       reason: 'left out',
       versions: hashedVersions,
+    },
+    FindingAnswered: {
+      encounter_id: hashed('encounter'),
+      rule: 'left out',
+      record: hashedRecord,
+      answer: listed(answerGiven),
+      reason: 'left out',
+      until: 'left out',
+      assigned_to: 'left out',
+      note: 'left out',
     },
     EncounterReadinessChanged: {
       encounter_id: hashed('encounter'),

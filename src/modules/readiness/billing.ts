@@ -3,6 +3,7 @@ import { erasureStep, READINESS_ERASED } from '../../domain/events/payloads.ts';
 import type {
   BillingChangeAcknowledged,
   EncounterBilled,
+  FindingAnswered,
   UsedVersion,
 } from '../../domain/events/readinessEvents.ts';
 import { encounterReadinessStream, recordStream } from '../../domain/events/streams.ts';
@@ -12,6 +13,7 @@ import type { RecordFields } from '../../domain/records/schema/kind.ts';
 import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { foldStream } from '../records/queries/records.ts';
+import { type AllAnswers, answerKey, type FindingAnswers } from './rules/answers.ts';
 import { billedRecord, partsOf, recordKey } from './rules/facts.ts';
 import type { BilledVersion, BillingFacts, Claim, FirstBilled } from './rules/rule.ts';
 
@@ -33,7 +35,7 @@ export interface Billing extends Done {
   acknowledged?: Done & { reason: string; versions: readonly UsedVersion[] };
 }
 
-/** What became of an encounter in billing, as folded from its `encounterReadinessStream`. */
+/** What became of an encounter in billing, and what was answered to its findings, as folded from its `encounterReadinessStream`. */
 export interface BillingState {
   /** Of the stream's last event. */
   version: number;
@@ -41,6 +43,10 @@ export interface BillingState {
   since?: Position;
   /** Undefined before it was billed. */
   billing?: Billing;
+  /** Undefined before anything was answered. */
+  answers?: AllAnswers;
+  /** Of the last event with an answer. */
+  answeredAt?: Position;
 }
 
 /** The versions that a claim rests on: of those that were billed last, or up to which changes may stay. */
@@ -75,7 +81,30 @@ export function evolveBilling(state: BillingState | undefined, event: RecordedEv
     const { position } = event;
     return { ...next, billing: { ...state.billing, position, acknowledged: { ...done, reason, versions } } };
   }
+  if (event.type === 'FindingAnswered') {
+    const answers = withAnswer(state?.answers, dataAs<FindingAnswered>(upcast(event).data), done);
+    return { ...next, answers, answeredAt: event.position };
+  }
   return next;
+}
+
+function withAnswer(
+  before: AllAnswers = new Map(),
+  { rule, record, answer, reason = '', until = '', assigned_to: to, note = '' }: FindingAnswered,
+  done: Done,
+): AllAnswers {
+  const key = answerKey(rule, record);
+  const { accepted, snoozed, ...others } = before.get(key) ?? {};
+  const { assigned: _, ...unassigned } = { ...before.get(key) };
+  const { version } = record;
+  const after: Record<FindingAnswered['answer'], FindingAnswers> = {
+    accepted: { ...others, ...(snoozed && { snoozed }), accepted: { ...done, version, until, reason } },
+    snoozed: { ...others, ...(accepted && { accepted }), snoozed: { ...done, version, until } },
+    assigned: { ...unassigned, ...(typeof to === 'string' && { assigned: { ...done, to } }) },
+    noted: { ...before.get(key), noted: { ...done, version, note } },
+    reopened: others,
+  };
+  return new Map([...before, [key, after[answer]]]);
 }
 
 function withBilled(
@@ -142,8 +171,8 @@ export function claimOf({ claimId, at }: Billing): Claim {
   return { id: claimId, at };
 }
 
-/** What rules look at of what was billed, and where in the log the last billing event is. */
-interface BilledFacts extends Required<Pick<BillingFacts, 'claim' | 'billed' | 'firstBilled'>> {
+/** What evaluations look at of what was billed and answered, and where in the log the last event on it is. */
+interface BilledFacts extends Pick<BillingFacts, 'claim' | 'billed' | 'firstBilled' | 'answers'> {
   position: Position;
 }
 
@@ -163,18 +192,17 @@ async function readEach<Result extends object>(
   return found;
 }
 
-async function billingOf(
+function billingStateOf(
   eventLog: EventLog,
   workspace: string,
   encounterId: string,
-): Promise<Billing | undefined> {
-  const stream = encounterReadinessStream(workspace, encounterId);
-  return (await foldStream(eventLog, stream, evolveBilling))?.billing;
+): Promise<BillingState | undefined> {
+  return foldStream(eventLog, encounterReadinessStream(workspace, encounterId), evolveBilling);
 }
 
 /**
- * Resolves with what was billed for encounters, by their ids and according to the log: nothing for one that was not
- * billed, and an error for one that cannot be read. Rejects with `unavailable`.
+ * Resolves with what was billed and answered for encounters, by their ids and according to the log: nothing for one without
+ * either, and an error for one that cannot be read. Rejects with `unavailable`.
  */
 export function readBilling(
   eventLog: EventLog,
@@ -184,11 +212,17 @@ export function readBilling(
   const versions = new BilledVersions(eventLog, workspace);
   const factsById = new Map(encounters.map((facts) => [facts.encounter.id, facts]));
   return readEach([...factsById.keys()], async (id) => {
-    const billing = await billingOf(eventLog, workspace, id);
-    if (billing === undefined) return undefined;
+    const { billing, answers, answeredAt = 0 } = (await billingStateOf(eventLog, workspace, id)) ?? {};
+    if (billing === undefined) return answers && { answers, position: answeredAt };
     const { firstBilled, position } = billing;
     const billed = await versions.of(billing, factsById.get(id) as BillingFacts);
-    return { claim: claimOf(billing), billed, firstBilled, position };
+    return {
+      claim: claimOf(billing),
+      billed,
+      firstBilled,
+      answers,
+      position: Math.max(position, answeredAt),
+    };
   });
 }
 
@@ -201,7 +235,10 @@ export async function readClaims(
   workspace: string,
   encounterIds: readonly string[],
 ): Promise<Map<string, Claim>> {
-  const found = await readEach(encounterIds, (id) => billingOf(eventLog, workspace, id));
+  const found = await readEach(
+    encounterIds,
+    async (id) => (await billingStateOf(eventLog, workspace, id))?.billing,
+  );
   return new Map(
     [...found].flatMap(([id, billing]) =>
       billing instanceof UnreadableError ? [] : [[id, claimOf(billing)] as const],

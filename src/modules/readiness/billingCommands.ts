@@ -1,29 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { dataAs, type JsonObject } from '../../domain/events/event.ts';
-import { type Caller, newEvent } from '../../domain/events/newEvent.ts';
+import type { Caller } from '../../domain/events/newEvent.ts';
 import type { UsedVersion } from '../../domain/events/readinessEvents.ts';
-import { encounterReadinessStream } from '../../domain/events/streams.ts';
 import type { Outcome } from '../../domain/records/fold.ts';
-import { type FieldMessage, ServiceError, unavailable } from '../../platform/errors.ts';
-import { appendBehind } from '../../storage/eventLog.ts';
-import { findPreviousAppend } from '../idempotency/keys.ts';
-import { conditionNotMet } from '../records/commands/upsert.ts';
-import { foldStream, type QueryPorts } from '../records/queries/records.ts';
-import { type BillingState, evolveBilling } from './billing.ts';
-import { type Readiness, readReadiness } from './queries.ts';
+import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
+import type { QueryPorts } from '../records/queries/records.ts';
+import { writeOnEncounter } from './encounterWrites.ts';
+import type { Readiness } from './queries.ts';
 import { filingLimitNear } from './rules/dates.ts';
 import { changedAfterBilling } from './rules/encounter.ts';
 import { isVoid, noSettings, type Rule } from './rules/rule.ts';
-
-/** Something to record about an encounter's billing. */
-interface BillingWrite {
-  encounterId: string;
-  /** The expected version of the encounter; undefined: any version. */
-  version: number | undefined;
-  eventType: string;
-  /** Returns the event's data; undefined when it is already recorded. Throws when it cannot be recorded. */
-  dataFor(readiness: Readiness): JsonObject | undefined;
-}
 
 /** The result of the write. */
 export interface BillingWritten {
@@ -37,49 +23,25 @@ export interface BillingWritten {
   warnings: FieldMessage[];
 }
 
-/**
- * Appends an event to an encounter's `encounterReadinessStream`, based on the log. Durable when it resolves. Rejects with
- * `not_found`, `gone`, with `version_conflict` when the encounter has another version, with `unreadable`, and with `unavailable`,
- * also while the erasure of an earlier encounter with the same id is under way.
- */
+/** Something to record about an encounter's billing; the versions on which a claim is now based are added. */
+type BillingWrite = Parameters<typeof writeOnEncounter>[2];
+
+/** Records it. Rejects as `writeOnEncounter` does. */
 async function writeBilling(
   ports: QueryPorts,
   caller: Caller,
-  { encounterId, version, eventType, dataFor }: BillingWrite,
+  { dataFor, ...write }: BillingWrite,
 ): Promise<BillingWritten> {
-  const { eventLog } = ports;
-  const { workspace } = caller;
-  const stream = encounterReadinessStream(workspace, encounterId);
-  const earlier = await findPreviousAppend(eventLog, stream, caller);
-  for (;;) {
-    const before = await foldStream(
-      eventLog,
-      stream,
-      evolveBilling,
-      earlier && { version: earlier.revision },
-    );
-    const readiness = await readReadiness(ports, workspace, encounterId, undefined);
-    const outcome = before?.billing === undefined ? 'created' : 'updated';
-    if (earlier)
-      return written(readiness, outcome, dataAs<{ versions: UsedVersion[] }>(earlier.data).versions);
-    const { encounter, begunAt } = readiness;
-    if (version !== undefined && version !== encounter.version)
-      throw conditionNotMet('record', encounter.version);
-    requireErased(before, begunAt);
-    const data = dataFor(readiness);
-    const versions = readiness.used;
-    if (data === undefined) return written(readiness, 'unchanged', versions);
-    const event = newEvent(caller, eventType, { encounter_id: encounterId, versions, ...data });
-    const appended = await appendBehind(eventLog, stream, event, (before?.version ?? 0) - 1);
-    // Something else may have been recorded in the meantime: decide again then.
-    if (appended) return written(readiness, outcome, versions);
-  }
-}
-
-/** The billing of an erased encounter goes with its stream: nothing new may follow it. */
-function requireErased(state: BillingState | undefined, begunAt: number): void {
-  if (state?.since !== undefined && state.since < begunAt)
-    throw unavailable('stream of the encounter that had this id before, which is being erased,');
+  const { readiness, before, data } = await writeOnEncounter(ports, caller, {
+    ...write,
+    dataFor(readiness, before) {
+      const data = dataFor(readiness, before);
+      return data && { versions: readiness.used as unknown as JsonObject[], ...data };
+    },
+  });
+  if (data === undefined) return written(readiness, 'unchanged', readiness.used);
+  const outcome = before?.billing === undefined ? 'created' : 'updated';
+  return written(readiness, outcome, dataAs<{ versions: UsedVersion[] }>(data).versions);
 }
 
 /** Rules whose findings end with the billing. */
@@ -126,7 +88,7 @@ export function changedConcurrently(): ServiceError {
 
 /**
  * Records that the changes made since an encounter was billed are accepted, up to now; does nothing when nothing in the claim has
- * changed. Rejects as `writeBilling` does, and with `conflict` when the encounter was not billed, or has other versions than
+ * changed. Rejects as `writeOnEncounter` does, and with `conflict` when the encounter was not billed, or has other versions than
  * those reviewed.
  */
 export function acknowledgeChanges(
@@ -162,7 +124,7 @@ export function billedThoughVoid(): ServiceError {
 
 /**
  * Records that an encounter was billed, ready or not, with the versions on which the claim is now based; does nothing when the
- * last claim was the same, with the same versions. Rejects as `writeBilling` does, and with `conflict` when the encounter is
+ * last claim was the same, with the same versions. Rejects as `writeOnEncounter` does, and with `conflict` when the encounter is
  * void.
  */
 export function recordBilled(

@@ -7,7 +7,7 @@ import type { QueryPorts } from '../records/queries/records.ts';
 import { dayOf, lastFilingDay, type Owner, type Severity } from './rules/rule.ts';
 import { readProgress, requireSelectedRecords, type WorklistProgress } from './worklist.ts';
 import { type WorklistSelection, walkWorklist } from './worklistFanOut.ts';
-import { ownerOfFinding, type WorklistEntry, type WorklistFinding } from './worklistModel.ts';
+import { isBlocking, ownerOfFinding, type WorklistEntry, type WorklistFinding } from './worklistModel.ts';
 
 /** By what findings of one rule are grouped: by the record at fault, or by a reference of the encounter. */
 export const causeGroupings = ['record', 'payer', 'facility', 'provider'] as const;
@@ -104,10 +104,9 @@ function count(
       ...{ encounters: 0, blocked: 0, oldestDay: undefined, filingEnd: undefined, encounterIds: [] },
     };
     groups.set(key, cause);
-    const isBlocking = own.some(({ severity }) => severity === 'blocks');
-    if (isBlocking) cause.severity = 'blocks';
+    if (own.some(({ severity }) => severity === 'blocks')) cause.severity = 'blocks';
     cause.encounters += 1;
-    if (isBlocking && state === 'blocked') cause.blocked += 1;
+    if (state === 'blocked' && own.some(isBlocking)) cause.blocked += 1;
     if (day !== undefined && !(cause.oldestDay !== undefined && cause.oldestDay <= day))
       cause.oldestDay = day;
     if (end !== undefined) cause.filingEnd = Math.min(end, cause.filingEnd ?? end);

@@ -30,6 +30,7 @@ import {
   codesOf,
   filtersOf,
   isAnnouncedAlike,
+  mayBeBilled,
   type WorklistEntry,
   type WorklistFilter,
   worklistEntry,
@@ -88,7 +89,7 @@ export async function triggerByLog(
   const id = entry.encounter_id;
   const history = new BillingHistory(ports, workspace, Number.POSITIVE_INFINITY, remembered);
   // The entry reflects what the read models have.
-  const options = { isPresent: false, mayBeBilled: entry.billed !== undefined };
+  const options = { isPresent: false, mayBeBilled: mayBeBilled(entry) };
   const steps = await history.steps(id, options).catch(asUnreadable);
   return steps instanceof UnreadableError ? undefined : triggerAmong(steps, new ReadinessReplay(id), entry);
 }

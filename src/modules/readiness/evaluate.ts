@@ -57,7 +57,7 @@ type Records = Map<string, BilledRecord | undefined>;
 /** Where in the log the latest versions are. */
 type Positions = Map<BilledRecord, Position>;
 
-/** Resolves with those of some encounters, by their ids, that may have been billed. Rejects with `unavailable`. */
+/** Resolves with those of some encounters, by their ids, for which something may have been billed or answered. Rejects with `unavailable`. */
 export type MayBeBilled = (encounterIds: readonly string[]) => Promise<ReadonlySet<string>>;
 
 /** Any of them: the log says which. */
@@ -84,7 +84,7 @@ export interface PlacedRecord {
 
 /**
  * Resolves with what the rules find in these encounters, by their ids, based on the read models of records and
- * documents and on the log of what was billed; without those that do not exist, or cannot be read. `mayBeBilled`:
+ * documents and on the log of what was billed and answered; without those that do not exist, or cannot be read. `mayBeBilled`:
  * which of them may have been billed; the log is not asked about others, except where a filing limit applies. Rejects
  * with `unavailable`.
  */
@@ -218,6 +218,7 @@ export async function readinessOf(
       readinessState(
         facts,
         findings.filter((finding) => appliesAt(finding, now)),
+        now,
       ),
     ]),
   );

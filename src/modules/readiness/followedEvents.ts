@@ -56,7 +56,12 @@ export class FollowedEvents {
     entry: WorklistEntry,
   ): Promise<Trigger | undefined> {
     const since = this.#events[0]?.position;
-    if (since === undefined || facts.billed !== undefined || settings.requiredDocuments.size > 0)
+    if (
+      since === undefined ||
+      facts.billed !== undefined ||
+      facts.answers !== undefined ||
+      settings.requiredDocuments.size > 0
+    )
       return undefined;
     if (this.#changesRules(workspace)) return undefined;
     if (chosenFrom.some(({ record }) => record && facts.sameVisitBilled?.has(record.id))) return undefined;

@@ -62,7 +62,7 @@ export async function readReadiness(
     billing,
     begunAt: begunAt(ownSteps),
     at,
-    state: readinessState(facts, findings),
+    state: readinessState(facts, findings, at),
     findings: findings.toSorted((a, b) => Number(a.severity === 'warns') - Number(b.severity === 'warns')),
   };
 }

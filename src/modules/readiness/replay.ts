@@ -15,6 +15,7 @@ import { caughtUp } from '../records/queries/paging.ts';
 import { type Evolve, foldStream, type QueryPorts } from '../records/queries/records.ts';
 import { type Billing, claimOf, evolveBilling, versionsOf } from './billing.ts';
 import { visitRows } from './evaluate.ts';
+import type { AllAnswers } from './rules/answers.ts';
 import { duplicateOfBilled, suspectedDuplicate } from './rules/encounter.ts';
 import { billedRecord, factsOf, namedBy, recordKey, sameVisitOf } from './rules/facts.ts';
 import { type Finding, findingsOf } from './rules/index.ts';
@@ -35,7 +36,7 @@ export interface Step {
   event: Pick<RecordedEvent, 'id' | 'position' | 'recordedAt' | 'metadata'>;
   /**
    * Of a record or document; `workspace` for its rule settings, `code_set` for a set that was loaded, `readiness` for
-   * what was billed.
+   * what was billed or answered.
    */
   kind: string;
   id: string;
@@ -47,6 +48,7 @@ export interface Step {
   /** The settings that the event has set. */
   settings?: Partial<RuleSettings>;
   billing?: Billing;
+  answers?: AllAnswers;
 }
 
 /** The steps in streams on which other encounters may depend as well, by the names of the streams. */
@@ -59,7 +61,9 @@ export interface CachedSteps {
 const ownKinds = ['encounter', 'document', 'readiness'];
 
 /** What a state of a stream reports. */
-type StreamState = Pick<Step, 'record' | 'document' | 'settings' | 'billing'> & { recordedAt?: string };
+type StreamState = Pick<Step, 'record' | 'document' | 'settings' | 'billing' | 'answers'> & {
+  recordedAt?: string;
+};
 
 /**
  * All versions, recorded up to a moment, of an encounter, of what it referred to in any of them and what that refers
@@ -87,7 +91,7 @@ export class BillingHistory {
 
   /**
    * Resolves with every version, in the order of the log; empty where there was no such encounter. `isPresent`:
-   * include other encounters that were written just now. `mayBeBilled`: false where it is known not to have been billed. Rejects with
+   * include other encounters that were written just now. `mayBeBilled`: false where it is known that nothing was billed or answered. Rejects with
    * `unavailable`, `unreadable`.
    */
   async steps(encounterId: string, { isPresent = true, mayBeBilled = true } = {}): Promise<Step[]> {
@@ -169,9 +173,10 @@ export class BillingHistory {
 
   #readBilling(encounterId: string): Promise<Step[]> {
     const stream = encounterReadinessStream(this.#workspace, encounterId);
-    return this.#fold('readiness', encounterId, stream, evolveBilling, ({ billing }, before) =>
-      billing === undefined || billing === before?.billing ? undefined : { billing },
-    );
+    return this.#fold('readiness', encounterId, stream, evolveBilling, ({ billing, answers }, before) => {
+      if (billing !== undefined && billing !== before?.billing) return { billing };
+      return answers !== undefined && answers !== before?.answers ? { answers } : undefined;
+    });
   }
 
   /**
@@ -240,6 +245,7 @@ export class ReadinessReplay {
   #facts: BillingFacts | undefined;
   /** What was billed of the encounter, and of others of its visits, by their ids. */
   readonly #billings = new Map<string, Billing>();
+  #answers: AllAnswers | undefined;
   #known = new Map<string, CausedFinding>();
 
   /** From the beginning of the log; or, for an encounter that was not billed, from where there were these records and settings. */
@@ -262,6 +268,10 @@ export class ReadinessReplay {
     return this.#billings.get(this.#encounterId);
   }
 
+  get answers(): AllAnswers | undefined {
+    return this.#answers;
+  }
+
   /** Including those that will begin or end by themselves some day. */
   get findings(): CausedFinding[] {
     return [...this.#known.values()];
@@ -271,6 +281,7 @@ export class ReadinessReplay {
     if (step.settings) this.#settings = { ...this.#settings, ...step.settings };
     else if (step.document) this.#documents.set(step.id, step.document.category);
     else if (step.billing) this.#billings.set(step.id, step.billing);
+    else if (step.answers) this.#answer(step.id, step.answers);
     else this.#applyRecord(step);
     const facts = factsOf(this.#records, this.#encounterId);
     const documents = new Set([...this.#documents.values()].filter((one) => one !== undefined));
@@ -284,6 +295,7 @@ export class ReadinessReplay {
       claim: billing && claimOf(billing),
       billed: billing && this.#billedVersions(billing),
       firstBilled: billing?.firstBilled,
+      answers: this.#answers,
     };
     const found = this.#facts === undefined ? [] : findingsOf(this.#facts, this.#settings);
     this.#known = new Map(
@@ -295,12 +307,19 @@ export class ReadinessReplay {
     );
   }
 
+  /** What is answered for other encounters of its visits does not concern it. */
+  #answer(encounterId: string, answers: AllAnswers | undefined): void {
+    if (encounterId === this.#encounterId) this.#answers = answers;
+  }
+
   #applyRecord(step: Step): void {
     const { kind, id, version, record } = step;
     this.#records.set(recordKey(kind, id), record);
     this.#versions.set(versionKey(kind, id, version), step);
-    // What was billed is erased along with it.
-    if (kind === 'encounter' && record === undefined) this.#billings.delete(id);
+    if (kind !== 'encounter' || record !== undefined) return;
+    // What was billed and answered is erased along with it.
+    this.#billings.delete(id);
+    this.#answer(id, undefined);
   }
 
   #billedVersions(billing: Billing): BilledVersion[] {

@@ -28,6 +28,7 @@ import {
 } from './worklistFanOut.ts';
 import {
   entryOf,
+  isBlocking,
   listsResting,
   type WorklistEntry,
   worklistModel,
@@ -67,9 +68,7 @@ export async function readBlocked(
   for (const row of pages.flatMap((page) => page.slice(0, MOST_LOOKED_AT))) {
     const entry = entryOf(row);
     if (entry?.state !== 'blocked') continue;
-    const own = entry.findings.filter(
-      (one) => one.severity === 'blocks' && one.kind === kind && one.id === id,
-    );
+    const own = entry.findings.filter((one) => isBlocking(one) && one.kind === kind && one.id === id);
     if (own.length > 0) blocked.count += 1;
     for (const code of new Set(own.map(({ rule }) => rule)))
       blocked.rules[code] = (blocked.rules[code] ?? 0) + 1;

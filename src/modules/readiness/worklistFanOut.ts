@@ -29,6 +29,7 @@ import {
   listOf,
   listsOf,
   listsResting,
+  mayBeBilled,
   type WorklistEntry,
   type WorklistFilter,
   worklistEntry,
@@ -50,6 +51,10 @@ export interface WorklistSelection {
   to?: string | undefined;
   /** Whether a claim was sent for it. */
   billed?: 'true' | 'false' | undefined;
+  /** To whom a finding is assigned. */
+  assigned?: string | undefined;
+  /** Whether somebody has dealt with every finding, or with one of them nobody has. */
+  answered?: 'true' | 'false' | undefined;
 }
 
 /** An encounter that the walk came to. */
@@ -66,17 +71,22 @@ const CHUNK = 200;
 
 /** Returns the filters by one value, usually the most selective first. */
 function valueFilters(selection: WorklistSelection): WorklistFilter[] {
-  const { rule, owner, payer, facility, provider, billed } = selection;
+  const { rule, owner, payer, facility, provider, billed, assigned, answered } = selection;
   const all: { by: WorklistFilter['by']; value: string | undefined }[] = [
+    { by: 'assigned', value: assigned },
     { by: 'rule', value: rule },
     { by: 'provider', value: provider },
     { by: 'facility', value: facility },
     { by: 'payer', value: payer },
     { by: 'owner', value: owner },
+    { by: 'answered', value: answered },
     { by: 'billed', value: billed },
   ];
   return all.filter((one): one is WorklistFilter => one.value !== undefined);
 }
+
+/** Days usually leave fewer than these. */
+const lessThanDays: readonly WorklistFilter['by'][] = ['owner', 'answered', 'billed'];
 
 /** Whether days of service are asked for. */
 function isOfDays({ from, to }: WorklistSelection): boolean {
@@ -84,8 +94,8 @@ function isOfDays({ from, to }: WorklistSelection): boolean {
 }
 
 /**
- * Yields the encounters on the list that leaves few of them, from after a place on; by days where besides days only the
- * owner, and whether they were billed, are asked for.
+ * Yields the encounters on the list that leaves few of them, from after a place on; by days where besides days only
+ * `lessThanDays` are asked for.
  */
 export async function* walkWorklist(
   readModels: ReadModels,
@@ -94,8 +104,7 @@ export async function* walkWorklist(
   after: Pick<Step, 'day' | 'order'> = { day: 0, order: -1 },
 ): AsyncGenerator<Step> {
   const [filter] = valueFilters(selection);
-  // Days leave fewer than these two do.
-  if (!isOfDays(selection) || (filter !== undefined && filter.by !== 'billed' && filter.by !== 'owner')) {
+  if (!isOfDays(selection) || (filter !== undefined && !lessThanDays.includes(filter.by))) {
     yield* alongLists(readModels, workspace, selection, filter, { ...after, day: 0 });
     return;
   }
@@ -180,7 +189,7 @@ export interface Due {
   trigger: Trigger;
   /** Whether other events led to it as well. */
   isOneOfSeveral?: boolean;
-  /** Whether one of them says that it was billed. */
+  /** Whether one of them says that something was billed or answered. */
   isBilled?: boolean;
 }
 
@@ -239,17 +248,19 @@ export async function evaluateRows(
   const streamOf = (id: string) => recordStream(workspace, 'encounter', id);
   const stored = await readModels.load(worklistModel, ids.map(streamOf));
   const rowsBefore = new Map(stored.map((row) => [row.id, row]));
-  const mayBeBilled: MayBeBilled = async (some) => {
+  const hasBilling = (row: Row | undefined) => {
+    const entry = entryOf(row);
+    return entry !== undefined && mayBeBilled(entry);
+  };
+  const amongThese: MayBeBilled = async (some) => {
     const others = some.filter((id) => !encounters.has(id));
     const billed = await billedAmong(readModels, workspace, others);
     const isBilled = (id: string) =>
-      billed.has(id) ||
-      encounters.get(id)?.isBilled === true ||
-      entryOf(rowsBefore.get(streamOf(id)))?.billed !== undefined;
+      billed.has(id) || encounters.get(id)?.isBilled === true || hasBilling(rowsBefore.get(streamOf(id)));
     return new Set(some.filter(isBilled));
   };
   const evaluated = settings
-    ? await evaluate(ports, workspace, ids, settings, mayBeBilled)
+    ? await evaluate(ports, workspace, ids, settings, amongThese)
     : new Map<string, Evaluation>();
   const now = Date.now();
   const tallies = new TallyChanges(workspace);

@@ -100,6 +100,11 @@ export interface WorklistFinding {
   id: string;
   /** Dotted when nested. */
   field: string;
+  /** What holds of the answers to it; moments in milliseconds since 1970. */
+  accepted_until?: number;
+  snoozed_until?: number;
+  assigned_to?: string;
+  is_noted?: true;
 }
 
 /** An encounter's state when it was evaluated, and what it is found by. */
@@ -117,6 +122,8 @@ export interface WorklistEntry {
   findings: WorklistFinding[];
   /** The last claim that was sent for it: what it depends on is then compared with what was billed. */
   billed?: Claim;
+  /** Something was once answered to a finding: the log says what. */
+  has_answers?: true;
   /** The first moment at which the payer takes no claim any more, in milliseconds since 1970, where a filing limit applies. */
   filing_end?: number;
   /** When the next finding begins or ends by itself, in milliseconds since 1970. */
@@ -146,7 +153,15 @@ export function entryOf(row: WorklistRow | undefined): WorklistEntry | undefined
   return entry;
 }
 
-/** Resolves with those of some encounters, by their ids, that were billed according to the worklist. Rejects with `unavailable`. */
+/** Whether something was billed for an encounter, or answered to its findings: the log says what. */
+export function mayBeBilled({ billed, has_answers }: WorklistEntry): boolean {
+  return billed !== undefined || has_answers === true;
+}
+
+/**
+ * Resolves with those of some encounters, by their ids, for which the worklist says that something was billed or answered. Rejects
+ * with `unavailable`.
+ */
 export async function billedAmong(
   readModels: ReadModels,
   workspace: string,
@@ -155,7 +170,9 @@ export async function billedAmong(
   if (encounterIds.length === 0) return new Set();
   const streams = encounterIds.map((id) => recordStream(workspace, 'encounter', id));
   const rows = await readModels.load(worklistModel, streams);
-  return new Set(rows.map(entryOf).flatMap((entry) => (entry?.billed ? entry.encounter_id : [])));
+  return new Set(
+    rows.map(entryOf).flatMap((entry) => (entry && mayBeBilled(entry) ? entry.encounter_id : [])),
+  );
 }
 
 /** Returns `announced_at` of a row; undefined where it has none. */
@@ -174,7 +191,11 @@ export function worklistEntry(
     (id) => id !== named,
   );
   const standing = findings.filter((finding) => appliesAt(finding, now));
-  const flips = findings.flatMap(({ from = 0, until = 0 }) => [from, until]).filter((at) => at > now);
+  const flips = findings
+    .flatMap(({ from = 0, until = 0, answer }) => [
+      ...[from, until, answer?.acceptedUntil ?? 0, answer?.snoozedUntil ?? 0],
+    ])
+    .filter((at) => at > now);
   return {
     encounter_id: encounter.id,
     patient_id: named,
@@ -184,16 +205,35 @@ export function worklistEntry(
     provider_id: textOf(encounter, 'provider_id'),
     rendering_provider_id: textOf(encounter, 'rendering_provider_id'),
     date_of_service: textOf(encounter, 'date_of_service'),
-    state: readinessState(facts, standing),
-    findings: standing.map(toWorklist),
+    state: readinessState(facts, standing, now),
+    findings: standing.map((finding) => toWorklist(finding, now)),
     ...(facts.claim !== undefined && { billed: facts.claim }),
+    ...(facts.answers !== undefined && { has_answers: true }),
     ...(filingEnd !== undefined && { filing_end: filingEnd }),
     ...(flips.length > 0 && { flips_at: Math.min(...flips) }),
   };
 }
 
-function toWorklist({ rule, severity, record, field }: Finding): WorklistFinding {
-  return { rule: rule.code, severity, kind: record.kind, id: record.id, field };
+function toWorklist({ rule, severity, record, field, answer }: Finding, now: number): WorklistFinding {
+  const { acceptedUntil = 0, snoozedUntil = 0, assignedTo, isNoted } = answer ?? {};
+  return {
+    ...{ rule: rule.code, severity, kind: record.kind, id: record.id, field },
+    ...(acceptedUntil > now && { accepted_until: acceptedUntil }),
+    ...(snoozedUntil > now && { snoozed_until: snoozedUntil }),
+    ...(assignedTo !== undefined && { assigned_to: assignedTo }),
+    ...(isNoted && { is_noted: isNoted }),
+  };
+}
+
+/** Whether somebody has dealt with a finding. */
+export function isAnswered(finding: WorklistFinding): boolean {
+  const { accepted_until, snoozed_until, assigned_to, is_noted } = finding;
+  return [accepted_until, snoozed_until, assigned_to, is_noted].some((one) => one !== undefined);
+}
+
+/** Whether a finding blocks: not while it is accepted. */
+export function isBlocking({ severity, accepted_until }: WorklistFinding): boolean {
+  return severity === 'blocks' && accepted_until === undefined;
 }
 
 /** Returns who puts a finding right. */
@@ -226,7 +266,7 @@ export function finds(entry: WorklistEntry, codes: readonly string[] | undefined
 
 /** A filter of the worklist, besides the state. */
 export type WorklistFilter = {
-  by: 'rule' | 'owner' | 'payer' | 'facility' | 'provider' | 'day' | 'billed';
+  by: 'rule' | 'owner' | 'payer' | 'facility' | 'provider' | 'day' | 'billed' | 'assigned' | 'answered';
   value: string;
 };
 
@@ -253,8 +293,16 @@ export function filtersOf(entry: WorklistEntry): WorklistFilter[] {
     { by: 'provider', value: provider_id },
     { by: 'day', value: date_of_service && dayOf(date_of_service) },
     { by: 'billed', value: String(billed !== undefined) },
+    ...assignees(entry).map((value) => ({ by: 'assigned', value }) as const),
+    // Without findings there is nothing to answer.
+    { by: 'answered', value: findings.length > 0 ? String(findings.every(isAnswered)) : undefined },
   ];
   return filters.filter((one): one is WorklistFilter => one.value !== undefined);
+}
+
+/** Returns to whom findings are assigned, without duplicates. */
+function assignees({ findings }: WorklistEntry): string[] {
+  return [...new Set(findings.flatMap(({ assigned_to }) => assigned_to ?? []))];
 }
 
 /** Returns all lists that an encounter is on. */

@@ -42,8 +42,9 @@ EventType = Literal[
     "chartledger.document.removed.v1", "chartledger.payer.erased.v1", "chartledger.patient.erased.v1",
     "chartledger.provider.erased.v1", "chartledger.facility.erased.v1", "chartledger.encounter.erased.v1",
     "chartledger.document.erased.v1", "chartledger.encounter.billed.v1",
-    "chartledger.encounter.billing_change_acknowledged.v1", "chartledger.encounter.readiness_changed.v1",
-    "chartledger.encounter.readiness_erased.v1", "chartledger.readiness.rules_applied.v1",
+    "chartledger.encounter.billing_change_acknowledged.v1", "chartledger.encounter.finding_answered.v1",
+    "chartledger.encounter.readiness_changed.v1", "chartledger.encounter.readiness_erased.v1",
+    "chartledger.readiness.rules_applied.v1",
 ]
 
 
@@ -1089,6 +1090,96 @@ class ReadinessFinding(TypedDict):
     since: str
     # The write that caused the finding
     cause: ReadinessFindingCause
+    answers: FindingAnswers
+
+
+class FindingAnswersAcceptedPrincipal(TypedDict):
+    """Who recorded it"""
+
+    type: Literal["api_key", "source", "user", "operator", "service"]
+    id: str
+    # Name of the key or user; kept after deletion
+    name: str | None
+
+
+class FindingAnswersAccepted(TypedDict):
+    """Holds for this version of the record at fault, and until the end of the day"""
+
+    # When it was recorded
+    at: str
+    # Who recorded it
+    principal: FindingAnswersAcceptedPrincipal
+    reason: str
+    # The last day (UTC) of it
+    until: str
+    # Of the record at fault
+    version: int
+
+
+class FindingAnswersSnoozedPrincipal(TypedDict):
+    """Who recorded it"""
+
+    type: Literal["api_key", "source", "user", "operator", "service"]
+    id: str
+    # Name of the key or user; kept after deletion
+    name: str | None
+
+
+class FindingAnswersSnoozed(TypedDict):
+    # When it was recorded
+    at: str
+    # Who recorded it
+    principal: FindingAnswersSnoozedPrincipal
+    # The last day (UTC) of it
+    until: str
+    # Of the record at fault
+    version: int
+
+
+class FindingAnswersAssignedPrincipal(TypedDict):
+    """Who recorded it"""
+
+    type: Literal["api_key", "source", "user", "operator", "service"]
+    id: str
+    # Name of the key or user; kept after deletion
+    name: str | None
+
+
+class FindingAnswersAssigned(TypedDict):
+    # When it was recorded
+    at: str
+    # Who recorded it
+    principal: FindingAnswersAssignedPrincipal
+    to: str
+
+
+class FindingAnswersNotedPrincipal(TypedDict):
+    """Who recorded it"""
+
+    type: Literal["api_key", "source", "user", "operator", "service"]
+    id: str
+    # Name of the key or user; kept after deletion
+    name: str | None
+
+
+class FindingAnswersNoted(TypedDict):
+    # When it was recorded
+    at: str
+    # Who recorded it
+    principal: FindingAnswersNotedPrincipal
+    note: str
+    # Of the record at fault
+    version: int
+
+
+class FindingAnswers(TypedDict):
+    """The last answers to a finding, also those that no longer hold; empty if there were none."""
+
+    # Holds for this version of the record at fault, and until the end of the day
+    accepted: NotRequired[FindingAnswersAccepted]
+    snoozed: NotRequired[FindingAnswersSnoozed]
+    assigned: NotRequired[FindingAnswersAssigned]
+    noted: NotRequired[FindingAnswersNoted]
 
 
 class WorklistCountsStates(TypedDict):
@@ -1102,7 +1193,7 @@ class WorklistCountsStates(TypedDict):
 
 
 class WorklistCounts(TypedDict):
-    """How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter"""
+    """How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter"""
 
     # Encounters in each state; with the filter `rule`, only those with a finding of that rule
     states: WorklistCountsStates
@@ -1134,7 +1225,7 @@ class Worklist(TypedDict):
     items: list[WorklistItem]
     # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter
+    # How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter
     counts: WorklistCounts | None
     # How up to date the list is
     progress: WorklistProgress
@@ -1184,6 +1275,18 @@ class WorklistFindingRecord(TypedDict):
     id: str
 
 
+class WorklistFindingAnswer(TypedDict):
+    """What holds of the answers to it; `null` if nobody has dealt with it"""
+
+    # The last day (UTC) for which it is accepted, and does not block
+    accepted_until: str | None
+    # The last day (UTC) for which it is snoozed
+    snoozed_until: str | None
+    assigned_to: str | None
+    # Whether this version of the record at fault has a note on it
+    is_noted: bool
+
+
 class WorklistFinding(TypedDict):
     """A problem with billing an encounter."""
 
@@ -1208,6 +1311,8 @@ class WorklistFinding(TypedDict):
     field: str
     # The record at fault
     record: WorklistFindingRecord
+    # What holds of the answers to it; `null` if nobody has dealt with it
+    answer: WorklistFindingAnswer | None
 
 
 class ReadinessCausesProgressUnderWay(TypedDict):
@@ -1293,6 +1398,47 @@ class ReadinessCause(TypedDict):
     filing: ReadinessCauseFiling | None
     # The first of the encounters, at most five
     encounter_ids: list[str]
+
+
+class FindingAnswerWritten(TypedDict):
+    """An answer to a finding was recorded."""
+
+    # Always `true`
+    success: bool
+    message: str
+    # The current version of the encounter
+    version: int
+    # `unchanged`: the same was recorded before; nothing was written
+    outcome: Literal["updated", "unchanged"]
+
+
+class FindingAnswerRecord(TypedDict):
+    """The record at fault; may be left out where the rule finds something in one record of the encounter only"""
+
+    kind: Kind
+    # The caller's id of the record
+    id: str
+
+
+class FindingAnswer(TypedDict):
+    """An answer to what a rule finds in a record, for one encounter."""
+
+    # The rule of the finding
+    rule: str
+    # The record at fault; may be left out where the rule finds something in one record of the encounter only
+    record: NotRequired[FindingAnswerRecord]
+    # The version of the record at fault that you mean: 412 if it is no longer current
+    version: NotRequired[int]
+    # `accepted`: it no longer blocks, until the record has another version or `until` is over; `snoozed`: nobody has to look at it, under the same conditions; `assigned`: to `assigned_to`; `noted`: see `note`; `reopened`: it is no longer accepted or snoozed
+    answer: Literal["accepted", "assigned", "noted", "snoozed", "reopened"]
+    # Why it is accepted; with `accepted`
+    reason: NotRequired[str]
+    # The last day (UTC) for which it is accepted or snoozed; with these two
+    until: NotRequired[str]
+    # To whom it is assigned, as you call them; `null`: to nobody; with `assigned`
+    assigned_to: NotRequired[str | None]
+    # What is to be known about it; with `noted`
+    note: NotRequired[str]
 
 
 class BillingWritten(TypedDict):
@@ -1967,6 +2113,10 @@ class WorklistQuery(TypedDict):
     to: NotRequired[str]
     # Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed
     billed: NotRequired[bool]
+    # Only encounters with a finding that is assigned to them
+    assigned_to: NotRequired[str]
+    # Only encounters all of whose findings are accepted, snoozed, assigned or noted (`true`), or with a finding that is not (`false`); encounters without findings are neither
+    answered: NotRequired[bool]
 
 
 class SearchQuery(TypedDict):
@@ -3634,6 +3784,139 @@ class DeidentifiedEncounterBillingChangeAcknowledgedEvent(TypedDict):
     data: DeidentifiedEncounterBillingChangeAcknowledgedEventData
 
 
+class ReferenceEncounterFindingAnsweredEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payload `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.finding_answered.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
+    data: ReferenceData
+
+
+class EncounterFindingAnsweredEventDataSentRecord(TypedDict):
+    """The record at fault, in the version that was evaluated"""
+
+    kind: Kind
+    id: str
+    version: int
+
+
+class EncounterFindingAnsweredEventDataSent(TypedDict):
+    # The caller's encounter identifier
+    encounter_id: str
+    # The rule that found it
+    rule: str
+    # The record at fault, in the version that was evaluated
+    record: EncounterFindingAnsweredEventDataSentRecord
+    # `accepted`: it no longer blocks; `assigned`, `noted`, `snoozed`: no effect on the state; `reopened`: it is no longer accepted or snoozed
+    answer: Literal["accepted", "assigned", "noted", "snoozed", "reopened"]
+    # Why it is accepted
+    reason: NotRequired[str]
+    # The last day (UTC) for which it is accepted or snoozed
+    until: NotRequired[str]
+    # To whom; `null`: to nobody
+    assigned_to: NotRequired[str | None]
+    # The note
+    note: NotRequired[str]
+
+
+class EncounterFindingAnsweredEventData(TypedDict):
+    """The payload `full`"""
+
+    # Number in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+    sent: EncounterFindingAnsweredEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
+    changed: list[str]
+
+
+class EncounterFindingAnsweredEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payload `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.finding_answered.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    # The payload `full`
+    data: EncounterFindingAnsweredEventData
+
+
+class DeidentifiedEncounterFindingAnsweredEventDataSentRecord(TypedDict):
+    """The record at fault, in the version that was evaluated. Ids are keyed hashes"""
+
+    kind: Kind
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+    version: int
+
+
+class DeidentifiedEncounterFindingAnsweredEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    encounter_id: str
+    # The record at fault, in the version that was evaluated. Ids are keyed hashes
+    record: DeidentifiedEncounterFindingAnsweredEventDataSentRecord
+    answer: Literal["accepted", "assigned", "noted", "snoozed", "reopened"]
+
+
+class DeidentifiedEncounterFindingAnsweredEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: DeidentifiedEncounterFindingAnsweredEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["encounter_id", "record", "answer"]]
+
+
+class DeidentifiedEncounterFindingAnsweredEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payload `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.finding_answered.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedEncounterFindingAnsweredEventData
+
+
 class ReferenceEncounterReadinessChangedEvent(TypedDict):
     specversion: Literal["1.0"]
     # Id of the event; in the payload `deidentified`, a keyed hash
@@ -4019,8 +4302,9 @@ ReferenceEvent = Union[
     "ReferenceDocumentRemovedEvent", "ReferencePayerErasedEvent", "ReferencePatientErasedEvent",
     "ReferenceProviderErasedEvent", "ReferenceFacilityErasedEvent", "ReferenceEncounterErasedEvent",
     "ReferenceDocumentErasedEvent", "ReferenceEncounterBilledEvent",
-    "ReferenceEncounterBillingChangeAcknowledgedEvent", "ReferenceEncounterReadinessChangedEvent",
-    "ReferenceEncounterReadinessErasedEvent", "ReferenceReadinessRulesAppliedEvent",
+    "ReferenceEncounterBillingChangeAcknowledgedEvent", "ReferenceEncounterFindingAnsweredEvent",
+    "ReferenceEncounterReadinessChangedEvent", "ReferenceEncounterReadinessErasedEvent",
+    "ReferenceReadinessRulesAppliedEvent",
 ]
 
 
@@ -4029,7 +4313,8 @@ Event = Union[
     "EncounterUpsertedEvent", "DocumentUploadedEvent", "DocumentRemovedEvent", "PayerErasedEvent",
     "PatientErasedEvent", "ProviderErasedEvent", "FacilityErasedEvent", "EncounterErasedEvent",
     "DocumentErasedEvent", "EncounterBilledEvent", "EncounterBillingChangeAcknowledgedEvent",
-    "EncounterReadinessChangedEvent", "EncounterReadinessErasedEvent", "ReadinessRulesAppliedEvent",
+    "EncounterFindingAnsweredEvent", "EncounterReadinessChangedEvent", "EncounterReadinessErasedEvent",
+    "ReadinessRulesAppliedEvent",
 ]
 
 
@@ -4041,8 +4326,8 @@ DeidentifiedEvent = Union[
     "DeidentifiedProviderErasedEvent", "DeidentifiedFacilityErasedEvent",
     "DeidentifiedEncounterErasedEvent", "DeidentifiedDocumentErasedEvent",
     "DeidentifiedEncounterBilledEvent", "DeidentifiedEncounterBillingChangeAcknowledgedEvent",
-    "DeidentifiedEncounterReadinessChangedEvent", "DeidentifiedEncounterReadinessErasedEvent",
-    "DeidentifiedReadinessRulesAppliedEvent",
+    "DeidentifiedEncounterFindingAnsweredEvent", "DeidentifiedEncounterReadinessChangedEvent",
+    "DeidentifiedEncounterReadinessErasedEvent", "DeidentifiedReadinessRulesAppliedEvent",
 ]
 
 

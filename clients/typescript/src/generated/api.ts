@@ -535,7 +535,7 @@ export interface paths {
         };
         /**
          * List encounters by what is in the way of billing them
-         * @description The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service with days and no filter but `owner` and `billed`), and how many there are in each state and by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a short delay if there are many: `progress` says how up to date the list is. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. An encounter that changes between two pages may be on both, or on neither. The readiness of an encounter says since when a finding has existed, and who caused it.
+         * @description The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service with days and no filter but `owner`, `answered` and `billed`), and how many there are in each state and by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a short delay if there are many: `progress` says how up to date the list is. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. An encounter that changes between two pages may be on both, or on neither. The readiness of an encounter says since when a finding has existed, and who caused it.
          *
          *     Needs the permission `read`.
          */
@@ -586,6 +586,28 @@ export interface paths {
         get: operations["exportReadinessCauses"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/encounters/{id}/readiness/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer a finding
+         * @description Records what was decided about a finding of the encounter: that it is accepted, with a reason and a last day; assigned; noted; or snoozed. An accepted finding does not block. The answer to what a rule finds in a record covers all fields of the record that the rule finds. Each answer is an event, and is erased with the encounter.
+         *
+         *     Needs the permission `write`.
+         */
+        post: operations["answerReadinessFinding"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1482,6 +1504,26 @@ export interface webhooks {
          * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["encounterBillingChangeAcknowledged"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "chartledger.encounter.finding_answered.v1": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Encounter finding answered
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
+         */
+        post: operations["encounterFindingAnswered"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3176,13 +3218,112 @@ export interface components {
                     name: string | null;
                 };
             };
+            answers: components["schemas"]["FindingAnswers"];
+        };
+        /** @description The last answers to a finding, also those that no longer hold; empty if there were none. */
+        FindingAnswers: {
+            /** @description Holds for this version of the record at fault, and until the end of the day */
+            accepted?: {
+                /**
+                 * Format: date-time
+                 * @description When it was recorded
+                 * @example 2026-03-14T09:30:00.000Z
+                 */
+                at: string;
+                /** @description Who recorded it */
+                principal: {
+                    /** @enum {string} */
+                    type: "api_key" | "source" | "user" | "operator" | "service";
+                    id: string;
+                    /** @description Name of the key or user; kept after deletion */
+                    name: string | null;
+                };
+                reason: string;
+                /**
+                 * Format: date
+                 * @description The last day (UTC) of it
+                 * @example 2026-06-30
+                 */
+                until: string;
+                /**
+                 * @description Of the record at fault
+                 * @example 7
+                 */
+                version: number;
+            };
+            snoozed?: {
+                /**
+                 * Format: date-time
+                 * @description When it was recorded
+                 * @example 2026-03-14T09:30:00.000Z
+                 */
+                at: string;
+                /** @description Who recorded it */
+                principal: {
+                    /** @enum {string} */
+                    type: "api_key" | "source" | "user" | "operator" | "service";
+                    id: string;
+                    /** @description Name of the key or user; kept after deletion */
+                    name: string | null;
+                };
+                /**
+                 * Format: date
+                 * @description The last day (UTC) of it
+                 * @example 2026-06-30
+                 */
+                until: string;
+                /**
+                 * @description Of the record at fault
+                 * @example 7
+                 */
+                version: number;
+            };
+            assigned?: {
+                /**
+                 * Format: date-time
+                 * @description When it was recorded
+                 * @example 2026-03-14T09:30:00.000Z
+                 */
+                at: string;
+                /** @description Who recorded it */
+                principal: {
+                    /** @enum {string} */
+                    type: "api_key" | "source" | "user" | "operator" | "service";
+                    id: string;
+                    /** @description Name of the key or user; kept after deletion */
+                    name: string | null;
+                };
+                to: string;
+            };
+            noted?: {
+                /**
+                 * Format: date-time
+                 * @description When it was recorded
+                 * @example 2026-03-14T09:30:00.000Z
+                 */
+                at: string;
+                /** @description Who recorded it */
+                principal: {
+                    /** @enum {string} */
+                    type: "api_key" | "source" | "user" | "operator" | "service";
+                    id: string;
+                    /** @description Name of the key or user; kept after deletion */
+                    name: string | null;
+                };
+                note: string;
+                /**
+                 * @description Of the record at fault
+                 * @example 7
+                 */
+                version: number;
+            };
         };
         /** @description Encounters, with what prevents billing them. */
         Worklist: {
             items: components["schemas"]["WorklistItem"][];
             /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed` and the days is used as a filter */
+            /** @description How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter */
             counts: {
                 /** @description Encounters in each state; with the filter `rule`, only those with a finding of that rule */
                 states: {
@@ -3275,6 +3416,22 @@ export interface components {
                 kind: "payer" | "patient" | "provider" | "facility" | "encounter";
                 id: string;
             };
+            /** @description What holds of the answers to it; `null` if nobody has dealt with it */
+            answer: {
+                /**
+                 * Format: date
+                 * @description The last day (UTC) for which it is accepted, and does not block
+                 */
+                accepted_until: string | null;
+                /**
+                 * Format: date
+                 * @description The last day (UTC) for which it is snoozed
+                 */
+                snoozed_until: string | null;
+                assigned_to: string | null;
+                /** @description Whether this version of the record at fault has a note on it */
+                is_noted: boolean;
+            } | null;
         };
         /** @description What is in the way of encounters, grouped. */
         ReadinessCauses: {
@@ -3346,6 +3503,71 @@ export interface components {
             } | null;
             /** @description The first of the encounters, at most five */
             encounter_ids: string[];
+        };
+        /** @description An answer to a finding was recorded. */
+        FindingAnswerWritten: {
+            /** @description Always `true` */
+            success: boolean;
+            message: string;
+            /**
+             * @description The current version of the encounter
+             * @example 2
+             */
+            version: number;
+            /**
+             * @description `unchanged`: the same was recorded before; nothing was written
+             * @enum {string}
+             */
+            outcome: "updated" | "unchanged";
+        };
+        /** @description An answer to what a rule finds in a record, for one encounter. */
+        FindingAnswer: {
+            /**
+             * @description The rule of the finding
+             * @example zip_of_other_state
+             */
+            rule: string;
+            /** @description The record at fault; may be left out where the rule finds something in one record of the encounter only */
+            record?: {
+                /** @enum {string} */
+                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                /**
+                 * @description The caller's id of the record
+                 * @example patient-1001
+                 */
+                id: string;
+            };
+            /**
+             * @description The version of the record at fault that you mean: 412 if it is no longer current
+             * @example 7
+             */
+            version?: number;
+            /**
+             * @description `accepted`: it no longer blocks, until the record has another version or `until` is over; `snoozed`: nobody has to look at it, under the same conditions; `assigned`: to `assigned_to`; `noted`: see `note`; `reopened`: it is no longer accepted or snoozed
+             * @enum {string}
+             */
+            answer: "accepted" | "assigned" | "noted" | "snoozed" | "reopened";
+            /**
+             * @description Why it is accepted; with `accepted`
+             * @example The ZIP code spans two states
+             */
+            reason?: string;
+            /**
+             * Format: date
+             * @description The last day (UTC) for which it is accepted or snoozed; with these two
+             * @example 2026-06-30
+             */
+            until?: string;
+            /**
+             * @description To whom it is assigned, as you call them; `null`: to nobody; with `assigned`
+             * @example maria
+             */
+            assigned_to?: string | null;
+            /**
+             * @description What is to be known about it; with `noted`
+             * @example Called the patient
+             */
+            note?: string;
         };
         /** @description Something was recorded about the billing of an encounter. */
         BillingWritten: {
@@ -3703,7 +3925,7 @@ export interface components {
             url: string;
             description: string | null;
             kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
-            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
+            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
             payload: "reference" | "full" | "deidentified";
             /** @enum {string} */
@@ -3775,7 +3997,7 @@ export interface components {
             url: string;
             description: string | null;
             kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
-            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
+            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
             payload: "reference" | "full" | "deidentified";
             /** @enum {string} */
@@ -3870,7 +4092,7 @@ export interface components {
             url: string;
             description: string | null;
             kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
-            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
+            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
             payload: "reference" | "full" | "deidentified";
             /** @enum {string} */
@@ -5547,6 +5769,10 @@ export interface operations {
                 to?: string;
                 /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
                 billed?: boolean;
+                /** @description Only encounters with a finding that is assigned to them */
+                assigned_to?: string;
+                /** @description Only encounters all of whose findings are accepted, snoozed, assigned or noted (`true`), or with a finding that is not (`false`); encounters without findings are neither */
+                answered?: boolean;
             };
             header?: never;
             path?: never;
@@ -5599,6 +5825,10 @@ export interface operations {
                 to?: string;
                 /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
                 billed?: boolean;
+                /** @description Only encounters with a finding that is assigned to them */
+                assigned_to?: string;
+                /** @description Only encounters all of whose findings are accepted, snoozed, assigned or noted (`true`), or with a finding that is not (`false`); encounters without findings are neither */
+                answered?: boolean;
                 /** @description By what the findings of a rule are grouped: `record`, the record at fault; or `payer`, `facility` or `provider` of the encounters, for a matrix */
                 group_by?: "record" | "payer" | "facility" | "provider";
             };
@@ -5649,6 +5879,10 @@ export interface operations {
                 to?: string;
                 /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
                 billed?: boolean;
+                /** @description Only encounters with a finding that is assigned to them */
+                assigned_to?: string;
+                /** @description Only encounters all of whose findings are accepted, snoozed, assigned or noted (`true`), or with a finding that is not (`false`); encounters without findings are neither */
+                answered?: boolean;
                 /** @description By what the findings of a rule are grouped: `record`, the record at fault; or `payer`, `facility` or `provider` of the encounters, for a matrix */
                 group_by?: "record" | "payer" | "facility" | "provider";
             };
@@ -5665,6 +5899,45 @@ export interface operations {
                 };
                 content: {
                     "text/csv": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    answerReadinessFinding: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The `id` that the encounter was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FindingAnswer"];
+            };
+        };
+        responses: {
+            /** @description It is durably recorded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FindingAnswerWritten"];
                 };
             };
             /** @description An error */
@@ -6198,7 +6471,7 @@ export interface operations {
                      *       "chartledger.patient.upserted.v1"
                      *     ]
                      */
-                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
+                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
                     /**
                      * @description Name of the organization or person that receives the data
                      * @example Billing Partners LLC
@@ -6369,7 +6642,7 @@ export interface operations {
                      *       "chartledger.patient.upserted.v1"
                      *     ]
                      */
-                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
+                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
                     /**
                      * @description Name of the organization or person that receives the data
                      * @example Billing Partners LLC
@@ -8669,6 +8942,138 @@ export interface operations {
                         };
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
                         changed: ("encounter_id" | "versions")[];
+                    };
+                };
+            };
+        };
+        responses: never;
+    };
+    encounterFindingAnswered: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
+                "webhook-id": string;
+                /** @description When it was sent, in seconds since 1970 */
+                "webhook-timestamp": string;
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": {
+                    /** @enum {string} */
+                    specversion: "1.0";
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    id: string;
+                    source: string;
+                    /** @enum {string} */
+                    type: "chartledger.encounter.finding_answered.v1";
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
+                    subject: string;
+                    /** @description Position in the log; sorts as text */
+                    sequence: string;
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    pseudonymepoch?: number;
+                    /**
+                     * Format: uri
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+                     */
+                    dataschema?: string;
+                    /**
+                     * Format: date-time
+                     * @description When it was recorded; in the payload `deidentified`, only the year
+                     * @example 2026-03-14T09:30:00.000Z
+                     */
+                    time: string;
+                    /** @enum {string} */
+                    datacontenttype: "application/json";
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        sent: {
+                            /**
+                             * @description The caller's encounter identifier
+                             * @example encounter-4001
+                             */
+                            encounter_id: string;
+                            /**
+                             * @description The rule that found it
+                             * @example zip_of_other_state
+                             */
+                            rule: string;
+                            /** @description The record at fault, in the version that was evaluated */
+                            record: {
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                                id: string;
+                                version: number;
+                            };
+                            /**
+                             * @description `accepted`: it no longer blocks; `assigned`, `noted`, `snoozed`: no effect on the state; `reopened`: it is no longer accepted or snoozed
+                             * @enum {string}
+                             */
+                            answer: "accepted" | "assigned" | "noted" | "snoozed" | "reopened";
+                            /** @description Why it is accepted */
+                            reason?: string;
+                            /**
+                             * @description The last day (UTC) for which it is accepted or snoozed
+                             * @example 2026-06-30
+                             */
+                            until?: string;
+                            /** @description To whom; `null`: to nobody */
+                            assigned_to?: string | null;
+                            /** @description The note */
+                            note?: string;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            encounter_id: string;
+                            /** @description The record at fault, in the version that was evaluated. Ids are keyed hashes */
+                            record: {
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                id: string;
+                                version: number;
+                            };
+                            /** @enum {string} */
+                            answer: "accepted" | "assigned" | "noted" | "snoozed" | "reopened";
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("encounter_id" | "record" | "answer")[];
                     };
                 };
             };

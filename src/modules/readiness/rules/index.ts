@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ReadinessState } from '../../../domain/events/readinessEvents.ts';
+import { type Answer, answerFor, answerKey } from './answers.ts';
 import { dateRules } from './dates.ts';
 import { claimRules, documentRules } from './encounter.ts';
 import { facilityRules } from './facility.ts';
@@ -48,6 +49,8 @@ export const rulesDigest = createHash('sha256')
 export interface Finding extends Fault {
   rule: Rule;
   severity: Severity;
+  /** What holds of what was answered to it; undefined where nothing was. */
+  answer?: Answer;
 }
 
 /**
@@ -64,8 +67,17 @@ export function findingsOf(
     const severity = choiceOf(settings, rule);
     return severity === 'off'
       ? []
-      : rule.check(facts, settings).map((fault) => ({ ...fault, rule, severity }));
+      : rule.check(facts, settings).map((fault) => ({
+          ...{ ...fault, rule, severity },
+          ...answered(facts, rule, fault),
+        }));
   });
+}
+
+function answered({ answers }: BillingFacts, { code }: Rule, { record }: Fault): Pick<Finding, 'answer'> {
+  const given = answers?.get(answerKey(code, record));
+  const answer = given && answerFor(given, record.version);
+  return answer ? { answer } : {};
 }
 
 /** Whether a finding stands at a moment, in milliseconds since 1970. */
@@ -76,13 +88,19 @@ export function appliesAt(
   return from <= at && at < until;
 }
 
-/** How an encounter stands by the findings that stand: what is void, or not completed, is not billed, whatever else is right. */
+/** Whether a finding that stands blocks at a moment, in milliseconds since 1970: not while it is accepted. */
+export function blocksAt({ severity, answer }: Pick<Finding, 'severity' | 'answer'>, at: number): boolean {
+  return severity === 'blocks' && !(answer?.acceptedUntil !== undefined && at < answer.acceptedUntil);
+}
+
+/** How an encounter stands at a moment by the findings that stand then: what is void, or not completed, is not billed, whatever else is right. */
 export function readinessState(
   { encounter, payer }: BillingFacts,
-  standing: readonly Pick<Finding, 'severity'>[],
+  standing: readonly Pick<Finding, 'severity' | 'answer'>[],
+  at: number,
 ): ReadinessState {
   if (isVoid(encounter)) return 'voided';
   if (encounter.fields.is_completed !== true) return 'not_completed';
-  if (standing.some(({ severity }) => severity === 'blocks')) return 'blocked';
+  if (standing.some((finding) => blocksAt(finding, at))) return 'blocked';
   return isSelfPay(payer) ? 'self_pay' : 'ready';
 }

@@ -11,6 +11,7 @@ import type { EventLog } from '../../../storage/eventLog.ts';
 import type { ReadModels } from '../../../storage/readModels.ts';
 import { allRows } from '../../records/queries/paging.ts';
 import { foldStream } from '../../records/queries/records.ts';
+import type { AllAnswers } from './answers.ts';
 
 /** The text of a field, dotted when nested; undefined where there is none or it is blank. */
 export function textOf(record: BilledRecord | undefined, field: string): string | undefined {
@@ -216,6 +217,8 @@ export interface BillingFacts {
    * not, or was not looked up, as no filing limit applies.
    */
   firstBilled?: FirstBilled | undefined;
+  /** What was answered to findings in the encounter. Undefined where nothing was. */
+  answers?: AllAnswers | undefined;
 }
 
 /** A claim that was sent, under the id that its sender gave it. */
