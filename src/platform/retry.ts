@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from './errors.ts';
 
 const TRIES = 30;
-const PAUSE_MS = 1_000;
+const SECOND_MS = 1_000;
 
 /**
- * Returns the result of `work`, retrying each second for half a minute or more while a store is unreachable or a read model lags,
- * so that a large erasure is not aborted by a temporary problem. Rejects as the last try does, and at once with anything but
+ * Returns the result of `work`, retrying after as long as the error says, for half a minute or more, while a store is unreachable or
+ * a read model lags, so that a large erasure is not aborted by a temporary problem. Rejects as the last try does, and at once with anything but
  * `unavailable`.
  */
 export async function withRetry<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -15,7 +15,7 @@ export async function withRetry<Result>(work: () => Promise<Result>): Promise<Re
       return await work();
     } catch (error) {
       if (!isUnavailable(error) || tries === TRIES) throw error;
-      await sleep(PAUSE_MS);
+      await sleep((error.retryAfterSeconds ?? 1) * SECOND_MS);
     }
   }
 }

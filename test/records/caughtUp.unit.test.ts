@@ -32,3 +32,41 @@ test('whoever waits for a read model is refused after two seconds, also when the
 test('nobody is refused because the clock is set ahead', async () => {
   await untilReached(behind(3, HOUR_MS), recordsModel, 1, 'list');
 });
+
+/** Read models that apply so many events a second by the monotonic clock, of which each look takes 10 ms. */
+function applying(eventsPerSecond: number): { readModels: ReadModels; elapsed(): number } {
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const checkpoint = async () => {
+    now += 10;
+    return Math.floor((now / 1_000) * eventsPerSecond);
+  };
+  return { readModels: { checkpoint } as Partial<ReadModels> as ReadModels, elapsed: () => now };
+}
+
+test('whoever would clearly wait too long is refused early, and told how long it takes', async () => {
+  const { readModels, elapsed } = applying(1_000);
+  await expect(untilReached(readModels, recordsModel, 20_000, 'list')).rejects.toMatchObject({
+    code: 'unavailable',
+    retryAfterSeconds: 20,
+  });
+  expect(elapsed()).toBeLessThan(500);
+  const before = elapsed();
+  // The next one need not observe the pace again.
+  await expect(untilReached(readModels, recordsModel, 20_000, 'list')).rejects.toMatchObject({
+    retryAfterSeconds: 20,
+  });
+  expect(elapsed() - before).toBeLessThanOrEqual(10);
+});
+
+test('whoever is told to wait is told a minute at most', async () => {
+  await expect(untilReached(applying(1_000).readModels, recordsModel, 1e9, 'list')).rejects.toMatchObject({
+    retryAfterSeconds: 60,
+  });
+});
+
+test('whoever can have it within two seconds waits for it', async () => {
+  const { readModels, elapsed } = applying(1_000);
+  await untilReached(readModels, recordsModel, 1_900, 'list');
+  expect(elapsed()).toBeGreaterThanOrEqual(1_900);
+});

@@ -13,6 +13,7 @@ onEmbeddedEngines((start) => {
   test.each([
     ['sort=updated_at', 'sort'],
     ['sort=-created_at', 'sort'],
+    ['consistency=weak', 'consistency'],
     ['sort=-updated_at&sort=-updated_at', 'sort'],
     ['updated_since=', 'updated_since'],
     ['updated_since=yesterday', 'updated_since'],
@@ -43,8 +44,22 @@ onEmbeddedEngines((start) => {
     const { status, body } = await service.get(`${paths.payer}?patient_id=a`);
     expect([status, body.details[0].message]).toEqual([
       400,
-      'is not a known query parameter; this path takes limit, page_token, sort, updated_since',
+      'is not a known query parameter; this path takes limit, page_token, sort, updated_since, consistency',
     ]);
+  });
+
+  test('a list that is content with what is there names its position, from which the rest follows', async () => {
+    const patient = samples.patient();
+    await service.post(paths.patient, patient);
+    const appended = await appendedBy(service, async () => {
+      const now = await service.get(`${paths.patient}?consistency=eventual&limit=1000`);
+      expect(now.status).toBe(200);
+      const position = now.headers['chartledger-position'];
+      const rest = await service.get(`${paths.patient}?updated_since=${position}&limit=1000`);
+      const both = [...now.body.items, ...rest.body.items].map(({ id }: { id: string }) => id);
+      expect(both).toContain(patient.id);
+    });
+    expect(appended).toEqual([]);
   });
 
   test('updated_since behind the end of the log is told where the log ends', async () => {

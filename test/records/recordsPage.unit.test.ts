@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { readRecordsPage } from '../../src/modules/records/queries/lists.ts';
 import { readPage } from '../../src/modules/records/queries/paging.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { PageQuery, ReadModels, Row } from '../../src/storage/readModels.ts';
@@ -44,4 +45,10 @@ test('a list whose read model stays behind is unavailable', async () => {
     code: 'unavailable',
     retryAfterSeconds: 2,
   });
+});
+
+test('a list of records that is content with what is there has it, and says up to where', async () => {
+  const request = { limit: 10, pageToken: undefined, consistency: 'eventual' as const };
+  const { items, position } = await readRecordsPage(ports([1, 2, 3], 2, 9), 'p', request);
+  expect([items.map(({ order }) => order), position]).toEqual([[1, 2], 2]);
 });

@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { NewEvent } from '../../src/domain/events/event.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
 import type { Appended, EventLog } from '../../src/storage/eventLog.ts';
@@ -88,20 +89,21 @@ const lagging = new RegExp(
   ].join('|')}) `,
 );
 
-/** How often what needs a list that lags behind is asked for. */
-const MOST_TRIES = 15;
+/** For how long a list that lags behind is asked for, and how often. */
+const ASK_MS = 30_000;
+const PAUSE_MS = 250;
 
 /**
- * Asks again while a read model lags that the projector has not updated in time, a few times, as callers are told to: a busy machine
+ * Asks again while a read model lags that the projector has not updated in time, for a while, as callers are told to: a busy machine
  * is no failure of the service. `errorOf` gives the text of an answer that is an error.
  */
 export async function retryWhileLagging<Answer>(
   ask: () => Promise<Answer>,
   errorOf: (answer: Answer) => string | undefined,
 ): Promise<Answer> {
-  for (let tries = 1; ; tries += 1) {
+  for (const until = performance.now() + ASK_MS; ; await sleep(PAUSE_MS)) {
     const answer = await ask();
-    if (tries === MOST_TRIES || !lagging.test(errorOf(answer) ?? '')) return answer;
+    if (performance.now() > until || !lagging.test(errorOf(answer) ?? '')) return answer;
   }
 }
 

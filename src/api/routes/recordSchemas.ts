@@ -11,6 +11,7 @@ import type { AccessTally } from '../../modules/audit/accessIndex.ts';
 import { parsePosition, requirePlace, startAt } from '../../modules/eventStream/position.ts';
 import type { WriteOptions, WritePorts, Written } from '../../modules/records/commands/upsert.ts';
 import {
+  consistencies,
   type RecordsRequest,
   type RecordsSelection,
   recordsSorts,
@@ -43,6 +44,17 @@ const sinceSchema = z
       'at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is ' +
       'UTC',
     examples: ['0000000000008135'],
+  });
+
+const consistencySchema = z
+  .enum(consistencies)
+  .optional()
+  .meta({
+    description:
+      'Default `strong`: the list includes every write that was answered before the request; while it is not up to date, ' +
+      'the response is 503. `eventual`: the list as it is, without waiting; it includes every write up to ' +
+      '`Chartledger-Position`, and may lack later ones and still show what was erased since',
+    examples: ['eventual'],
   });
 
 const bounds = { from: 'on or after', to: 'on or before' } as const;
@@ -82,6 +94,7 @@ export function recordsQuerySchema(entry: CatalogEntry) {
   return pageQuerySchema.extend({
     sort: sortSchema,
     updated_since: sinceSchema,
+    consistency: consistencySchema,
     ...(Object.fromEntries(filters) as Record<string, z.ZodOptional<z.ZodType<string>>>),
   });
 }
@@ -99,10 +112,13 @@ export async function requestedRecords(
   const dates = ['updated_since', ...entry.filters.flatMap(datesOf)];
   const query = validate(schema, withPlus(req, ...dates));
   const { limit, page_token: pageToken, ...asked } = query;
-  const { sort, updated_since } = query;
+  const { sort, updated_since, consistency } = query;
   const filters = entry.filters.flatMap((filter) => filterOf(entry, filter, asked));
   const since = updated_since === undefined ? undefined : await sinceOf(ports, updated_since);
-  return { request: { limit, pageToken, sort, filters, since }, asked: { limit, pageToken, ...asked } };
+  return {
+    request: { limit, pageToken, sort, filters, since, consistency },
+    asked: { limit, pageToken, ...asked },
+  };
 }
 
 function datesOf({ field, by }: FilterField): string[] {

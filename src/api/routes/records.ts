@@ -48,7 +48,7 @@ function listRecords(entry: CatalogEntry) {
     summary: `List ${plural}`,
     description:
       `The ${plural} of the workspace, in the order of their creation or by their last change, including ` +
-      'every write that was answered before the request. With filters, a page may have fewer items than ' +
+      'every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than ' +
       '`limit`, or none: the list continues as long as there is a `next_page_token`. A record that does ' +
       'not change between two pages is neither omitted nor repeated. A record that is sent in the ' +
       'meantime keeps its place in the order of creation; sorted by last change, it moves to the front ' +

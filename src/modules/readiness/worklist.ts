@@ -7,6 +7,7 @@ import { UnreadableError } from '../../platform/errors.ts';
 import { appendBehind, type EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import { isOutdated } from '../projections/checkpoints.ts';
+import { hopelessMs } from '../records/queries/pace.ts';
 import {
   decodeToken,
   encodeToken,
@@ -160,8 +161,8 @@ export async function requireSelectedRecords(
 }
 
 /**
- * Resolves with how up to date the worklist is; it waits until the worklist is current, up to a time limit, but not for the effect
- * of a change on many encounters. Rejects with `unavailable`, and with `unreadable` where the rule settings, and so the worklist,
+ * Resolves with how up to date the worklist is; it waits until the worklist is current, unless that clearly takes longer than a time
+ * limit, but not for the effect of a change on many encounters. Rejects with `unavailable`, and with `unreadable` where the rule settings, and so the worklist,
  * cannot be read.
  */
 export async function readProgress(
@@ -173,9 +174,11 @@ export async function readProgress(
   const head = await eventLog.head();
   const deadline = performance.now() + waitMs;
   for (const pause = growingPauses(); ; await pause()) {
-    const hasAll = (await readModels.checkpoint(worklistModel)) >= head;
-    const isThere = hasAll && !(await isOutdated(readModels, worklistModel));
-    if (isThere || performance.now() > deadline) {
+    const reached = await readModels.checkpoint(worklistModel);
+    const isThere = reached >= head && !(await isOutdated(readModels, worklistModel));
+    const leftMs = deadline - performance.now();
+    const isHopeless = hopelessMs(readModels, worklistModel, reached, head, leftMs) !== undefined;
+    if (isThere || leftMs < 0 || isHopeless) {
       const underWay = await underWayIn(readModels, workspace);
       return { isCurrent: isThere && underWay.length === 0, underWay };
     }

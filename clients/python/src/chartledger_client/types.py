@@ -2058,6 +2058,8 @@ class ListQuery(TypedDict):
     sort: NotRequired[Literal["created_at", "-updated_at"]]
     # Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC
     updated_since: NotRequired[str]
+    # Default `strong`: the list includes every write that was answered before the request; while it is not up to date, the response is 503. `eventual`: the list as it is, without waiting; it includes every write up to `Chartledger-Position`, and may lack later ones and still show what was erased since
+    consistency: NotRequired[Literal["strong", "eventual"]]
 
 
 class EncounterListQuery(TypedDict):
@@ -2067,6 +2069,8 @@ class EncounterListQuery(TypedDict):
     sort: NotRequired[Literal["created_at", "-updated_at"]]
     # Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC
     updated_since: NotRequired[str]
+    # Default `strong`: the list includes every write that was answered before the request; while it is not up to date, the response is 503. `eventual`: the list as it is, without waiting; it includes every write up to `Chartledger-Position`, and may lack later ones and still show what was erased since
+    consistency: NotRequired[Literal["strong", "eventual"]]
     # Only records with this `patient_id`
     patient_id: NotRequired[str]
     # Only records with this `provider_id`

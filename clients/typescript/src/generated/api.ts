@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List payers
-         * @description The payers of the workspace, in the order of their creation or by their last change, including every write that was answered before the request. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The payers of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
          *
          *     Needs the permission `read` or `read:payer`.
          */
@@ -113,7 +113,7 @@ export interface paths {
         };
         /**
          * List patients
-         * @description The patients of the workspace, in the order of their creation or by their last change, including every write that was answered before the request. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The patients of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
          *
          *     Needs the permission `read` or `read:patient`.
          */
@@ -213,7 +213,7 @@ export interface paths {
         };
         /**
          * List providers
-         * @description The providers of the workspace, in the order of their creation or by their last change, including every write that was answered before the request. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The providers of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
          *
          *     Needs the permission `read` or `read:provider`.
          */
@@ -313,7 +313,7 @@ export interface paths {
         };
         /**
          * List facilities
-         * @description The facilities of the workspace, in the order of their creation or by their last change, including every write that was answered before the request. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The facilities of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
          *
          *     Needs the permission `read` or `read:facility`.
          */
@@ -413,7 +413,7 @@ export interface paths {
         };
         /**
          * List encounters
-         * @description The encounters of the workspace, in the order of their creation or by their last change, including every write that was answered before the request. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The encounters of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
          *
          *     Needs the permission `read` or `read:encounter`.
          */
@@ -4431,6 +4431,8 @@ export interface operations {
                 sort?: "created_at" | "-updated_at";
                 /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
                 updated_since?: string;
+                /** @description Default `strong`: the list includes every write that was answered before the request; while it is not up to date, the response is 503. `eventual`: the list as it is, without waiting; it includes every write up to `Chartledger-Position`, and may lack later ones and still show what was erased since */
+                consistency?: "strong" | "eventual";
             };
             header?: never;
             path?: never;
@@ -4686,6 +4688,8 @@ export interface operations {
                 sort?: "created_at" | "-updated_at";
                 /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
                 updated_since?: string;
+                /** @description Default `strong`: the list includes every write that was answered before the request; while it is not up to date, the response is 503. `eventual`: the list as it is, without waiting; it includes every write up to `Chartledger-Position`, and may lack later ones and still show what was erased since */
+                consistency?: "strong" | "eventual";
                 /** @description Only records with this `merged_into` */
                 merged_into?: string;
             };
@@ -4943,6 +4947,8 @@ export interface operations {
                 sort?: "created_at" | "-updated_at";
                 /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
                 updated_since?: string;
+                /** @description Default `strong`: the list includes every write that was answered before the request; while it is not up to date, the response is 503. `eventual`: the list as it is, without waiting; it includes every write up to `Chartledger-Position`, and may lack later ones and still show what was erased since */
+                consistency?: "strong" | "eventual";
             };
             header?: never;
             path?: never;
@@ -5198,6 +5204,8 @@ export interface operations {
                 sort?: "created_at" | "-updated_at";
                 /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
                 updated_since?: string;
+                /** @description Default `strong`: the list includes every write that was answered before the request; while it is not up to date, the response is 503. `eventual`: the list as it is, without waiting; it includes every write up to `Chartledger-Position`, and may lack later ones and still show what was erased since */
+                consistency?: "strong" | "eventual";
             };
             header?: never;
             path?: never;
@@ -5453,6 +5461,8 @@ export interface operations {
                 sort?: "created_at" | "-updated_at";
                 /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
                 updated_since?: string;
+                /** @description Default `strong`: the list includes every write that was answered before the request; while it is not up to date, the response is 503. `eventual`: the list as it is, without waiting; it includes every write up to `Chartledger-Position`, and may lack later ones and still show what was erased since */
+                consistency?: "strong" | "eventual";
                 /** @description Only records with this `patient_id` */
                 patient_id?: string;
                 /** @description Only records with this `provider_id` */

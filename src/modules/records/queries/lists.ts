@@ -54,7 +54,14 @@ export interface RecordsSelection {
   since?: { after: Position; time?: number } | undefined;
 }
 
-export type RecordsRequest = PageRequest & RecordsSelection;
+/** `strong`: a page includes every write acknowledged before the request. `eventual`: it is what the read model has. */
+export const consistencies = ['strong', 'eventual'] as const;
+
+export type RecordsRequest = PageRequest &
+  RecordsSelection & {
+    /** Default: `strong`. */
+    consistency?: (typeof consistencies)[number] | undefined;
+  };
 
 /** A page of rows, and the position up to which it includes every write. */
 interface RecordsPage extends Page<RecordRow> {
@@ -63,7 +70,7 @@ interface RecordsPage extends Page<RecordRow> {
 
 /**
  * Resolves with one page of a partition of the read model of records, including every write acknowledged before the
- * call; incomplete rows are on it whatever the filters say. Where filters leave few of many rows it may have fewer
+ * call unless the request is content with less; incomplete rows are on it whatever the filters say. Where filters leave few of many rows it may have fewer
  * than `limit`, or none, and still have a token. No row that does not change between two pages is left out or
  * repeated. Rejects with `unavailable`, and with `validation_failed` for a token of a list sorted or filtered
  * differently.
@@ -76,7 +83,9 @@ export async function readRecordsPage(
   const { pageToken, limit } = request;
   const scope = scopeOf(partition, request);
   const after = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
-  const position = await caughtUp(ports, recordsModel);
+  const position = await (request.consistency === 'eventual'
+    ? ports.readModels.checkpoint(recordsModel)
+    : caughtUp(ports, recordsModel));
   const items: RecordRow[] = [];
   let scanned = 0;
   let last = 0;

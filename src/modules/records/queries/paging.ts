@@ -4,8 +4,9 @@ import { bodyOf, type Incomplete, isIncomplete } from '../../../../projections/p
 import type { Position } from '../../../domain/events/event.ts';
 import { type DisclosedRange, type PositionRange, withRange } from '../../../domain/events/payloads.ts';
 import { validationError } from '../../../domain/records/schema/validation.ts';
-import { UnreadableError, unavailable } from '../../../platform/errors.ts';
+import { ServiceError, UnreadableError, unavailable } from '../../../platform/errors.ts';
 import type { ModelName, PageQuery, ReadModels, Row } from '../../../storage/readModels.ts';
+import { hopelessMs } from './pace.ts';
 import type { QueryPorts } from './records.ts';
 
 const PAGE = 500;
@@ -58,7 +59,7 @@ export interface Page<Item> {
 
 /**
  * Resolves with one page of a partition, in the order of creation, including every write acknowledged before the
- * call: it waits for the projector, and rejects with `unavailable` when that is more than two seconds behind.
+ * call: it waits for the projector, and rejects with `unavailable` as `untilReached` does.
  */
 export async function readPage<Body extends object>(
   ports: QueryPorts,
@@ -86,7 +87,7 @@ export async function readPage<Body extends object>(
 
 /**
  * Waits until the read model, called `what` in errors, holds everything up to the log's head, and resolves with that
- * position. Rejects with `unavailable` when that takes more than two seconds.
+ * position. Rejects as `untilReached` does.
  */
 export async function caughtUp(
   { eventLog, readModels }: QueryPorts,
@@ -100,7 +101,7 @@ export async function caughtUp(
 
 /**
  * Waits until the read model, called `what` in errors, holds everything up to a position. Rejects with `unavailable`
- * when that takes more than two seconds.
+ * when that takes more than two seconds, or as soon as its pace shows that it will.
  */
 export async function untilReached(
   readModels: ReadModels,
@@ -109,9 +110,22 @@ export async function untilReached(
   what: string,
 ): Promise<void> {
   const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
-  for (const pause = growingPauses(); (await readModels.checkpoint(model)) < position; await pause()) {
-    if (performance.now() > deadline) throw unavailable(what);
+  for (const pause = growingPauses(); ; await pause()) {
+    const reached = await readModels.checkpoint(model);
+    if (reached >= position) return;
+    const leftMs = deadline - performance.now();
+    if (leftMs < 0) throw unavailable(what);
+    const ms = hopelessMs(readModels, model, reached, position, leftMs);
+    if (ms !== undefined) throw notYet(what, ms);
   }
+}
+
+const MAX_RETRY_AFTER_SECONDS = 60;
+
+function notYet(what: string, ms: number): ServiceError {
+  const retryAfterSeconds = Math.min(Math.ceil(ms / 1_000), MAX_RETRY_AFTER_SECONDS);
+  const message = `The ${what} is temporarily unavailable. Try again in ${retryAfterSeconds} seconds.`;
+  return new ServiceError('unavailable', message, { retryAfterSeconds });
 }
 
 /**
