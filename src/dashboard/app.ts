@@ -33,6 +33,7 @@ import { keysRoutes } from './pages/keys.ts';
 import { messagePageRoutes } from './pages/message.ts';
 import { messageChangeRoutes } from './pages/messageChanges.ts';
 import { messagesRoutes } from './pages/messages.ts';
+import { type NotificationPagePorts, notificationsRoutes } from './pages/notifications.ts';
 import { allWorkspacesRoutes, homeRoutes, overviewRoutes } from './pages/overview.ts';
 import { recordCompareRoutes, recordPrintRoutes } from './pages/records/compare.ts';
 import { recordDocumentsRoutes } from './pages/records/documents.ts';
@@ -65,7 +66,12 @@ import { webhookSecretRoutes, webhooksRoutes } from './pages/webhooks.ts';
 import { worklistRoutes } from './pages/worklist.ts';
 import { workspacesRoutes } from './pages/workspaces.ts';
 
-export interface DashboardPorts extends AppPorts, ErasurePorts, OpenIdConnectPagePorts, TwoFactorPagePorts {
+export interface DashboardPorts
+  extends AppPorts,
+    ErasurePorts,
+    OpenIdConnectPagePorts,
+    TwoFactorPagePorts,
+    NotificationPagePorts {
   webhookDirectory: WebhookDirectory;
   /** `RETENTION_YEARS`; undefined: everything is kept. */
   retentionYears: number | undefined;
@@ -113,6 +119,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...holdsRoutes(ports),
     ...holdChangeRoutes(ports),
     ...eventsRoutes(ports),
+    ...notificationsRoutes(ports),
     ...messagesRoutes(ports),
     ...messagePageRoutes(ports),
     ...messageChangeRoutes(ports),

@@ -72,6 +72,8 @@ export interface Config {
   sessionSecret: string | undefined;
   /** CIDR. */
   webhookAllowNetworks: string[];
+  /** The mail server, and the sender of notifications; undefined: no mail is sent. */
+  mail: { url: string; from: string } | undefined;
   openapiPublic: boolean;
   /** An origin, such as `https://chartledger.example.com`. */
   publicUrl: string | undefined;
@@ -105,6 +107,13 @@ function openIdConnectOf(values: z.output<typeof settings>): OpenIdConnectSettin
     );
   }
   return { issuer, clientId, clientSecret, roleClaim, groups };
+}
+
+function mailOf({ SMTP_URL: url, SMTP_FROM: from }: z.output<typeof settings>): Config['mail'] {
+  if (url === undefined && from === undefined) return undefined;
+  if (url === undefined || from === undefined)
+    throw new ConfigError('Bad settings: SMTP_URL and SMTP_FROM must be set together');
+  return { url, from };
 }
 
 /** As defined by the specification of OpenTelemetry's exporters. */
@@ -187,6 +196,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     dashboardRequireTotp: values.DASHBOARD_REQUIRE_TOTP ?? [],
     sessionSecret: values.SESSION_SECRET,
     webhookAllowNetworks: values.WEBHOOK_ALLOW_NETWORKS ?? [],
+    mail: mailOf(values),
     openapiPublic: values.OPENAPI_PUBLIC,
     publicUrl: values.PUBLIC_URL,
     openIdConnect: openIdConnectOf(values),

@@ -224,6 +224,12 @@ const headsPlace = z.string().superRefine((value, context) => {
   for (const { message } of error?.issues ?? []) context.addIssue({ code: 'custom', message });
 });
 
+/** A mail server, with its user and password. */
+const smtpUrl = z.url({
+  protocol: /^smtps?$/,
+  error: 'must be an address such as smtps://mail.example.com:465',
+});
+
 /** An address of another service. */
 const endpoint = z
   .url({ protocol: /^https?$/, error: 'must be an address such as http://collector:4318', abort: true })
@@ -423,6 +429,21 @@ export const settings = z.object({
     baseUrl.optional(),
     "The service's address as clients see it, for example `https://chartledger.example.com`.",
     'the address that a request was sent to',
+  ),
+  SMTP_URL: variable(
+    smtpUrl.optional(),
+    'The mail server that sends notifications, with its user and password: `smtps://…`, or `smtp://…`, which ' +
+      'must offer TLS (STARTTLS) unless it is this machine.',
+    'no mail is sent',
+  ),
+  SMTP_FROM: variable(
+    z
+      .string()
+      .max(320)
+      .regex(/^[^\p{Cc}]*@[^\p{Cc}]*$/u, 'must be an e-mail address')
+      .optional(),
+    'The sender of notifications: `Chartledger <chartledger@clinic.example>`. Required with `SMTP_URL`.',
+    'none',
   ),
   OIDC_ISSUER: variable(
     safeUrl.optional(),

@@ -32,6 +32,8 @@ import { PublicKeys, publicKeysOf } from '../modules/integrity/publicKeys.ts';
 import { parseSigningKey } from '../modules/integrity/signing.ts';
 import { sentHeadsTable } from '../modules/integrity/treeHeads.ts';
 import { readLog } from '../modules/integrity/verify.ts';
+import { sentNotificationsTable } from '../modules/notifications/notifier.ts';
+import { subscriptionsTable } from '../modules/notifications/subscriptions.ts';
 import { attemptsTable } from '../modules/webhooks/attempts.ts';
 import { deliveryTable } from '../modules/webhooks/store.ts';
 import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
@@ -78,6 +80,8 @@ export const backedUpTables: readonly StateTable<object>[] = [
   reservedRequests,
   sentHeadsTable,
   noticesTable,
+  subscriptionsTable,
+  sentNotificationsTable,
 ];
 
 /** Those that are not, and what happens to a service that finds them empty. */

@@ -148,6 +148,11 @@ async function openApiPorts(
     publicUrl: config.publicUrl,
     openapiPublic: config.openapiPublic,
     retentionYears: config.retentionYears,
+    notifications: {
+      canMail: config.mail !== undefined,
+      addresses: createEgressPolicy(config.webhookAllowNetworks),
+      secretsKeys,
+    },
     feed,
     tally: new AccessTally(eventLog),
     reservations: new Reservations({

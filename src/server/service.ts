@@ -20,6 +20,7 @@ import { checkKeys, isSigningKeyWithheld, type ManagedKeyName, openSigningKey } 
 import { LogOutput } from './logOutput.ts';
 import { exportsMetrics, startMetrics } from './metrics.ts';
 import { type MllpRole, startMllp } from './mllp.ts';
+import { startNotifications } from './notifications.ts';
 import { isMissing } from './openStorage.ts';
 import { startProjector } from './projector.ts';
 import { RepeatedLines } from './repeatedLines.ts';
@@ -110,6 +111,10 @@ export async function startService(
       ? startWebhooks(config, logger, webhookDirectory, webhookSchedule)
       : undefined;
     stops.push(() => webhooks?.stop());
+    const notifications = config.roles.includes('webhooks')
+      ? await step(startNotifications(config, logger, stores))
+      : undefined;
+    stops.push(() => notifications?.stop());
     const health = watchHealth(stores, logger, {
       failing: () => [
         ...(projector?.failing() ? (['projector'] as const) : []),

@@ -85,7 +85,7 @@ export async function backupAge(
 }
 
 /** Returns the seconds since all heads were sent, or since the process started if they never were. Rejects with `unavailable`. */
-async function headsAge(stateStore: StateStore): Promise<number> {
+export async function headsAge(stateStore: StateStore): Promise<number> {
   const sentAt = (await headsStatus(stateStore))?.sent_at;
   return sentAt === undefined ? process.uptime() : secondsSince(Date.parse(sentAt));
 }

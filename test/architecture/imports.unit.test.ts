@@ -11,7 +11,8 @@ const layers = [
 /** The modules of `src/modules`, each a folder or a file: it imports only those before it. */
 const modules = [
   ...['idempotency', 'jobs', 'keyring', 'projections', 'eventStream', 'records', 'readiness', 'health'],
-  ...['audit', 'auth', 'integrity', 'integrations', 'webhooks', 'erasure', 'backup'],
+  ...['audit', 'auth', 'integrity', 'integrations', 'webhooks'],
+  ...['notifications', 'erasure', 'backup'],
 ];
 
 /** The only place that imports a package. */
@@ -28,6 +29,7 @@ const homes: Record<string, string> = {
   yauzl: 'src/modules/records/commands/',
   sax: 'src/modules/records/commands/',
   'openid-client': 'src/modules/auth/',
+  nodemailer: 'src/modules/notifications/',
   commander: 'src/cli/',
 };
 

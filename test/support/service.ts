@@ -170,6 +170,7 @@ export async function startFaultyApp(
       identityProvider: undefined,
       openapiPublic: false,
       retentionYears: undefined,
+      notifications: { canMail: false, addresses: createEgressPolicy([]), secretsKeys: secrets },
       evidence,
       analyses,
     },

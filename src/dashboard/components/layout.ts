@@ -120,6 +120,7 @@ const workspaceSections: Section[] = [
   { name: 'API keys', path: '/keys', roles: integrators },
   { name: 'Sources', path: '/sources', roles: requestReaders },
   { name: 'Webhooks', path: '/webhooks', roles: integrators },
+  { name: 'Notifications', path: '/notifications', roles: everyone },
 ];
 
 /** The menu: the sections that exist once, for users with a role in all workspaces. */

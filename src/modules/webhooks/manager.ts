@@ -441,7 +441,7 @@ export interface WebhookProblem {
 
 /** Resolves with the webhooks of a workspace that send nothing. Rejects with `unavailable`. */
 export async function webhookProblems(
-  { webhooks, stateStore }: { webhooks: WebhookManager; stateStore: StateStore },
+  { webhooks, stateStore }: { webhooks: Pick<WebhookManager, 'all'>; stateStore: StateStore },
   workspace: string,
 ): Promise<WebhookProblem[]> {
   const all = await webhooks.all(workspace);
