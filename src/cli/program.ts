@@ -133,6 +133,12 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       ],
     },
     {
+      name: 'undo',
+      summary: 'Undo what a key, source or request wrote',
+      description: 'Undo writes, and keep what others wrote since. Nothing is removed from the history.',
+      modules: [{ load: async () => (await import('./commands/undo.ts')).addUndoCommands }],
+    },
+    {
       name: 'readiness',
       summary: 'Set, simulate and measure the rules of readiness for billing',
       description:

@@ -68,6 +68,10 @@ const versionEntrySchema = z.object({
   client_ip: z.string().nullable().meta({ description: 'The client IP address that it was sent from' }),
   user_agent: z.string().nullable(),
   request_id: z.uuid().meta({ description: 'The `Request-Id` of the write' }),
+  reverts: z
+    .uuid()
+    .optional()
+    .meta({ description: 'Only for what an undo wrote: the id of the event that it undid' }),
   source: z
     .object({
       id: z.string().meta({ description: 'Id of the source' }),

@@ -27,6 +27,7 @@ const accessTexts: Record<AccessAction, string> = {
   'record.disclosures': 'Disclosures reported',
   'record.unchanged': 'Unchanged records skipped',
   'record.dry_run': 'Dry runs answered',
+  'record.undo': 'Undo planned or applied',
   'record.batch': 'Batch lines refused',
   'document.list': 'Documents listed',
   'document.download': 'Document downloaded',

@@ -37,6 +37,8 @@ export interface Caller {
   clientRequestId?: string;
   /** The trace that the request is part of (W3C Trace Context). */
   traceparent?: string;
+  /** The id of the event that the request undoes. */
+  reverts?: string;
   /** The EMR message that the request carries out. */
   source?: EventSource;
   /** Recipient and purpose of the data read, as far as stated: for the audit trail. */
@@ -66,14 +68,24 @@ export function eventIdOf({ earlier, requestId }: Pick<Caller, 'earlier' | 'requ
  * the other. Members of data and metadata are sorted, as in the text covered by the event's leaf.
  */
 export function newEvent(caller: Caller, type: string, data: JsonObject): NewEvent {
-  const { workspace, principal, requestId, clientIp, userAgent, clientRequestId, source, traceparent } =
-    caller;
+  const {
+    workspace,
+    principal,
+    requestId,
+    clientIp,
+    userAgent,
+    clientRequestId,
+    reverts,
+    source,
+    traceparent,
+  } = caller;
   // In sorted order.
   const metadata: Partial<EventMetadata> = { $correlationId: requestId };
   if (clientIp !== undefined) metadata.clientIp = clientIp;
   if (clientRequestId !== undefined) metadata.clientRequestId = clientRequestId;
   metadata.principal = { id: principal.id, type: principal.type };
   metadata.requestId = requestId;
+  if (reverts !== undefined) metadata.reverts = reverts;
   metadata.salt = makeSalt();
   metadata.schemaVersion = currentVersion(type);
   if (source !== undefined) {

@@ -30,6 +30,7 @@ export const accessActions = [
   'record.disclosures',
   'record.unchanged',
   'record.dry_run',
+  'record.undo',
   'record.batch',
   'document.list',
   'document.download',

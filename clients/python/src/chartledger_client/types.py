@@ -491,6 +491,8 @@ class RecordVersion(TypedDict):
     user_agent: str | None
     # The `Request-Id` of the write
     request_id: str
+    # Only for what an undo wrote: the id of the event that it undid
+    reverts: NotRequired[str]
     # The EMR message that it came from; omitted if it came in another way
     source: NotRequired[RecordVersionSource]
     # Only for an erasure: why all versions before it were erased
@@ -1677,6 +1679,8 @@ class DocumentVersion(TypedDict):
     user_agent: str | None
     # The `Request-Id` of the write
     request_id: str
+    # Only for what an undo wrote: the id of the event that it undid
+    reverts: NotRequired[str]
     # The EMR message that it came from; omitted if it came in another way
     source: NotRequired[DocumentVersionSource]
     # Only for an erasure: why all versions before it were erased

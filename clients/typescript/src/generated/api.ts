@@ -2306,6 +2306,11 @@ export interface components {
              * @description The `Request-Id` of the write
              */
             request_id: string;
+            /**
+             * Format: uuid
+             * @description Only for what an undo wrote: the id of the event that it undid
+             */
+            reverts?: string;
             /** @description The EMR message that it came from; omitted if it came in another way */
             source?: {
                 /** @description Id of the source */
@@ -3882,6 +3887,11 @@ export interface components {
              * @description The `Request-Id` of the write
              */
             request_id: string;
+            /**
+             * Format: uuid
+             * @description Only for what an undo wrote: the id of the event that it undid
+             */
+            reverts?: string;
             /** @description The EMR message that it came from; omitted if it came in another way */
             source?: {
                 /** @description Id of the source */

@@ -155,6 +155,8 @@ export interface VersionEntry {
   client_ip: string | null;
   user_agent: string | null;
   request_id: string;
+  /** Set for what an undo wrote: the id of the event undone. */
+  reverts?: string;
   /** Set for what an EMR's message said. */
   source?: EventSource;
   /** For the version that erased all earlier ones: the reason. */
@@ -262,7 +264,7 @@ async function latestBefore(
 }
 
 function toEntry(names: PrincipalNames, event: RecordedEvent, recordedAt: string): VersionEntry {
-  const { principal, clientIp, userAgent, requestId, source } = event.metadata;
+  const { principal, clientIp, userAgent, requestId, reverts, source } = event.metadata;
   return {
     version: event.revision + 1,
     event_id: event.id,
@@ -272,6 +274,7 @@ function toEntry(names: PrincipalNames, event: RecordedEvent, recordedAt: string
     client_ip: clientIp ?? null,
     user_agent: userAgent ?? null,
     request_id: requestId,
+    ...(reverts !== undefined && { reverts }),
     ...(source && { source }),
     ...(erasureStep(event) === 'done' && { reason: dataAs<RecordErased>(event.data).reason }),
   };

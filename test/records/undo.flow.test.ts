@@ -1,0 +1,237 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { UndoneRecord } from '../../src/modules/records/commands/undo.ts';
+import { runCli, runInWorkspace, storesOf } from '../support/cli.ts';
+import type { Client } from '../support/client.ts';
+import { phi } from '../support/output.ts';
+import { documentForm, documentLine, documentsPath, pdf, samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { appendedBy, changesBy, type TestService } from '../support/service.ts';
+
+const LONG_MS = 120_000;
+
+interface Sender {
+  id: string;
+  client: Client;
+}
+
+onEveryEngine((start) => {
+  let service: TestService;
+  /** The sender whose writes are undone, and another one. */
+  let bad: Sender;
+  let good: Sender;
+  beforeAll(async () => {
+    service = await start();
+    const sender = async () => {
+      const { id, key } = await service.createKey('clinic');
+      return { id, client: service.as(key) };
+    };
+    [bad, good] = [await sender(), await sender()];
+  });
+  afterAll(() => service.stop());
+
+  const undo = (verb: 'plan' | 'apply', ...selection: string[]) =>
+    runCli(['undo', verb, '--workspace', service.workspaceId('clinic'), ...selection], {
+      env: storesOf(service.config),
+    });
+
+  /** What an undo says of the records with these ids. */
+  async function undone(verb: 'plan' | 'apply', ids: string[], ...selection: string[]) {
+    const { code, stdout, stderr } = await undo(verb, ...selection, '--json');
+    const all: (Omit<UndoneRecord, 'undone'> & { undone: number[] })[] = JSON.parse(stdout);
+    return { code, stderr, records: all.filter(({ id }) => ids.includes(id)) };
+  }
+  const since = () => ['--since', new Date(Date.now() - 1).toISOString()];
+  const ofBad = () => ['--key', bad.id];
+
+  const read = async (path: string) => (await service.get(path)).body.record;
+  const patientPath = (id: string) => `/integration/patients/${id}`;
+
+  test('a field gets the value from before, unless another sender wrote it since', async () => {
+    const payer = samples.payer();
+    await good.client.post('/integration/payers', payer);
+    const insurance = { payer_id: payer.id, policy_number: 'P-1', group_number: 'G-1' };
+    const patient = { ...samples.patient(), city: 'Omaha', state: 'NE', primary_insurance: insurance };
+    await good.client.post('/integration/patients', patient);
+    const before = await read(patientPath(patient.id));
+    await bad.client.post('/integration/patients', {
+      ...patient,
+      ...{ city: 'Lincoln', state: 'CT', gender: 'other', phone: '555-0100' },
+      primary_insurance: { payer_id: payer.id, policy_number: 'P-2', subscriber_id: 'S-2' },
+    });
+    await good.client.send(patientPath(patient.id), {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/merge-patch+json' },
+      body: JSON.stringify({ state: 'MA' }),
+    });
+    const planned = await appendedBy(service, async () => {
+      const { code, stderr, records } = await undone('plan', [patient.id], ...ofBad());
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(records).toEqual([
+        {
+          ...{ kind: 'patient', id: patient.id, version: 3, action: 'revert', undone: [2] },
+          fields: expect.toSatisfy((fields: UndoneRecord['fields']) => {
+            expect(
+              Object.fromEntries(fields.map((one) => [one.field, [one.action, one.from, one.to]])),
+            ).toEqual({
+              city: ['revert', 'Lincoln', 'Omaha'],
+              state: ['keep', 'MA', 'MA'],
+              gender: ['revert', 'other', null],
+              phone: ['revert', '555-0100', null],
+              primary_insurance: [
+                'revert',
+                { payer_id: payer.id, policy_number: 'P-2', subscriber_id: 'S-2' },
+                insurance,
+              ],
+            });
+            expect(fields.find(({ field }) => field === 'state')?.by).toMatchObject({
+              version: 3,
+              principal: { type: 'api_key', id: good.id },
+            });
+            return true;
+          }),
+        },
+      ]);
+    });
+    expect(planned).toEqual([]);
+    const events = await changesBy(service, async () => {
+      const { code, stderr, records } = await undone('apply', [patient.id], ...ofBad());
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(records).toMatchObject([{ version: 4, action: 'revert' }]);
+    });
+    const history = (await service.get(`${patientPath(patient.id)}/history`)).body.items;
+    expect(events.map(({ type, metadata }) => [type, metadata.reverts])).toEqual([
+      ['PatientUpserted', history[2].event_id],
+    ]);
+    expect(history[0]).toMatchObject({ version: 4, reverts: history[2].event_id });
+    expect(await read(patientPath(patient.id))).toEqual({ ...before, state: 'MA' });
+    // Undoing once more finds nothing; undoing the undo brings everything back.
+    expect((await undone('plan', [patient.id], ...ofBad())).records).toMatchObject([{ action: 'keep' }]);
+    const request = events[0]?.metadata.requestId as string;
+    await undone('apply', [patient.id], '--request', request);
+    expect(await read(patientPath(patient.id))).toMatchObject({
+      ...{ city: 'Lincoln', state: 'MA', gender: 'other', phone: '555-0100' },
+      primary_insurance: { policy_number: 'P-2', subscriber_id: 'S-2' },
+    });
+  });
+
+  test('an encounter that was created is voided, other records stay', async () => {
+    const from = since();
+    const patient = samples.patient();
+    await bad.client.post('/integration/patients', patient);
+    const encounter = { id: phi('encounter'), patient_id: patient.id };
+    await bad.client.post('/integration/encounters', encounter);
+    const appended = await appendedBy(service, async () => {
+      const { records } = await undone('apply', [patient.id, encounter.id], ...ofBad(), ...from);
+      expect(records.map(({ kind, action }) => [kind, action])).toEqual([
+        ['patient', 'created'],
+        ['encounter', 'void'],
+      ]);
+    });
+    expect(appended).toEqual([`clinic.encounter-${encounter.id}: EncounterUpserted`]);
+    expect(await read(`/integration/encounters/${encounter.id}`)).toMatchObject({
+      voided_at: expect.any(String),
+      void_reason: 'Undone',
+    });
+    // Completed before: it is not undone twice.
+    expect(await appendedBy(service, () => undone('apply', [encounter.id], ...ofBad(), ...from))).toEqual([]);
+  });
+
+  test('a document goes back to the file from before, and one that was removed comes back', async () => {
+    const from = since();
+    const patient = samples.patient();
+    await good.client.post('/integration/patients', patient);
+    const encounter = phi('encounter');
+    await good.client.post('/integration/encounters', { id: encounter, patient_id: patient.id });
+    const [replaced, removed, created] = [phi('replaced'), phi('removed'), phi('created')];
+    const upload = (sender: Sender, document_id: string, content: string) =>
+      sender.client.upload(documentsPath(encounter), documentForm({ document_id, content: pdf(content) }));
+    for (const id of [replaced, removed]) await upload(good, id, 'first');
+    await upload(bad, replaced, 'second');
+    await upload(bad, created, 'other');
+    await bad.client.send(documentsPath(encounter, removed), { method: 'DELETE' });
+    const appended = await appendedBy(service, async () => {
+      const { records } = await undone('apply', [encounter], ...ofBad(), ...from, '--kind', 'document');
+      expect(records.map(({ document_id, action }) => [document_id, action])).toEqual([
+        [replaced, 'revert'],
+        [created, 'created'],
+        [removed, 'revert'],
+      ]);
+    });
+    expect(appended.toSorted()).toEqual(
+      [documentLine(encounter, removed), documentLine(encounter, replaced)].toSorted(),
+    );
+    for (const id of [replaced, removed]) {
+      const { status, bytes } = await service.get(documentsPath(encounter, id));
+      expect([status, bytes.equals(pdf('first'))]).toEqual([200, true]);
+    }
+  });
+
+  test('what was erased, and what refers to it, is blocked; without a selection nothing is undone', async () => {
+    const from = since();
+    const [first, second] = [samples.payer(), samples.payer()];
+    for (const payer of [first, second]) await good.client.post('/integration/payers', payer);
+    const [patient, erased] = [samples.patient(), samples.patient()];
+    await good.client.post('/integration/patients', {
+      ...patient,
+      primary_insurance: { payer_id: first.id },
+    });
+    for (const one of [patient, erased])
+      await bad.client.post('/integration/patients', { ...one, primary_insurance: { payer_id: second.id } });
+    const erase = (kind: string, id: string) =>
+      runInWorkspace(service, 'records', 'erase', kind, id, '--reason', 'Test');
+    for (const [kind, { id }] of [
+      ['payer', first],
+      ['patient', erased],
+    ] as const)
+      expect(await erase(kind, id)).toMatchObject({ code: 0 });
+    const appended = await appendedBy(service, async () => {
+      const { code, records } = await undone('apply', [patient.id, erased.id], ...ofBad(), ...from);
+      expect(code).toBe(1);
+      expect(records.map(({ action, problem }) => [action, problem])).toEqual([
+        ['blocked', expect.stringContaining('primary_insurance.payer_id')],
+        ['blocked', 'What was written is erased.'],
+      ]);
+      expect(await undo('apply')).toMatchObject({ code: 2, stderr: expect.stringContaining('--key') });
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test(
+    'whatever several senders wrote, undoing one leaves what the others alone would have written',
+    async () => {
+      const fields = ['city', 'state', 'zip_code', 'email'] as const;
+      const write = fc.record({
+        isBad: fc.boolean(),
+        patient: fc.nat({ max: 2 }),
+        values: fc.dictionary(fc.constantFrom(...fields), fc.constantFrom('MA', 'NE', null), { minKeys: 1 }),
+      });
+      await fc.assert(
+        fc.asyncProperty(fc.array(write, { minLength: 1, maxLength: 12 }), async (writes) => {
+          const from = since();
+          const patients = [0, 1, 2].map(() => samples.patient());
+          const model = patients.map((patient) => new Map<string, unknown>(Object.entries(patient)));
+          for (const patient of patients) await good.client.post('/integration/patients', patient);
+          for (const { isBad, patient, values } of writes) {
+            const { id } = patients[patient] as { id: string };
+            const { status } = await (isBad ? bad : good).client.send(patientPath(id), {
+              method: 'PATCH',
+              headers: { 'content-type': 'application/merge-patch+json' },
+              body: JSON.stringify(values),
+            });
+            expect(status).toBe(200);
+            if (!isBad) for (const [name, value] of Object.entries(values)) model[patient]?.set(name, value);
+          }
+          const ids = patients.map(({ id }) => id);
+          expect((await undone('apply', ids, ...ofBad(), ...from)).code).toBe(0);
+          for (const [index, id] of ids.entries()) {
+            const record = await read(patientPath(id));
+            for (const name of fields) expect(record[name] ?? null).toBe(model[index]?.get(name) ?? null);
+          }
+        }),
+        { numRuns: 15 },
+      );
+    },
+    LONG_MS,
+  );
+});
