@@ -146,7 +146,10 @@ onEmbeddedEngines((start) => {
       zip_plus_four: count(({ sites }) => sites.some((site) => /^\d{5}$/.test(site?.ZIP ?? ''))),
       suspected_duplicate: count(({ visit }) => (byVisit.get(visit)?.length ?? 0) > 1),
     };
-    return { states: { ready: 0, self_pay: 0, blocked: all, not_completed: 0, voided: 0 }, rules };
+    return {
+      states: { ready: 0, self_pay: 0, blocked: all, rejected: 0, not_completed: 0, voided: 0 },
+      rules,
+    };
   }
 
   /** Records whose rows are read here anew, apart from the importer's own mapping. */

@@ -90,6 +90,7 @@ onEmbeddedEngines((start) => {
       'Blocked: 2': '/readiness?state=blocked',
       'Ready: 1': '/readiness?state=ready',
       'Self-pay: 0': '/readiness?state=self_pay',
+      'Rejected: 0': '/readiness?state=rejected',
       'Not completed: 0': '/readiness?state=not_completed',
       'Void: 0': '/readiness?state=voided',
       'All: 3': '/readiness?state=any',

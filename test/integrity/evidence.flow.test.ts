@@ -108,6 +108,9 @@ onEveryEngine((start) => {
     const events = [
       newEvent(caller, 'EncounterBilled', { ...data, claim_id: 'claim-7001' }),
       newEvent(caller, 'BillingChangeAcknowledged', { ...data, reason: 'Known' }),
+      newEvent(caller, 'ClaimOutcomeReported', {
+        ...{ encounter_id: made.encounter, claim_id: 'claim-7001', source: 'other', outcome: 'paid' },
+      }),
       newEvent(caller, 'FindingAnswered', {
         ...{ encounter_id: made.encounter, rule: 'npi', answer: 'noted', note: 'Known' },
         record: { kind: 'encounter', id: String(made.encounter), version: 1 },

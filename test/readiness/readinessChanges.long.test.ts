@@ -190,7 +190,10 @@ onEveryEngine((start) => {
     expect(erased).toMatchObject({ code: 0 });
     expect(await worklist(service, ofFacility)).toEqual({
       items: [],
-      counts: { states: { ready: 0, self_pay: 0, blocked: 0, not_completed: 0, voided: 0 }, rules: {} },
+      counts: {
+        states: { ready: 0, self_pay: 0, blocked: 0, rejected: 0, not_completed: 0, voided: 0 },
+        rules: {},
+      },
     });
   });
 });

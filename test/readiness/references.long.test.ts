@@ -35,7 +35,14 @@ onEmbeddedEngines((start) => {
       record: { ...claim.encounter, id: phi('encounter'), date_of_service: daysBefore(n + 1) },
     }));
     expect((await sendBatch(service, lines)).status).toBe(200);
-    expect(await states()).toEqual({ ready: MANY + 1, self_pay: 0, blocked: 0, not_completed: 0, voided: 0 });
+    expect(await states()).toEqual({
+      ready: MANY + 1,
+      self_pay: 0,
+      blocked: 0,
+      rejected: 0,
+      not_completed: 0,
+      voided: 0,
+    });
   });
 
   const states = async () => (await worklist(service, `&payer_id=${claim.payer.id}`)).counts.states;
@@ -78,7 +85,14 @@ onEmbeddedEngines((start) => {
       Object.assign(claim.payer, { payer_code });
       await sendClaim(service, claim, 'payer');
     }
-    expect(await states()).toEqual({ ready: 0, blocked: MANY + 1, self_pay: 0, not_completed: 0, voided: 0 });
+    expect(await states()).toEqual({
+      ready: 0,
+      blocked: MANY + 1,
+      self_pay: 0,
+      rejected: 0,
+      not_completed: 0,
+      voided: 0,
+    });
     expect((await evaluatedFor()).length).toBeGreaterThan(before.length);
     Object.assign(claim.payer, { payer_code: '60054' });
     await sendClaim(service, claim, 'payer');

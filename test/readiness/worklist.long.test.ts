@@ -130,6 +130,7 @@ onEveryEngine((start) => {
     expect((await worklist(service, ofPayer)).counts.states).toEqual({
       ready: MANY + 1,
       blocked: 0,
+      rejected: 0,
       not_completed: 0,
       self_pay: 0,
       voided: 0,
@@ -139,7 +140,7 @@ onEveryEngine((start) => {
     await service.restart();
     const { items, counts } = await worklist(service, ofPayer);
     expect(counts).toEqual({
-      states: { ready: 0, self_pay: 0, blocked: MANY + 1, not_completed: 0, voided: 0 },
+      states: { ready: 0, self_pay: 0, blocked: MANY + 1, rejected: 0, not_completed: 0, voided: 0 },
       rules: { payer_code_missing: MANY + 1, suspected_duplicate: MANY + 1 },
     });
     expect(items.every(({ findings }) => findings.length === 1 + 5)).toBe(true);
@@ -276,7 +277,9 @@ onEveryEngine((start) => {
     const [event] = await counted();
     expect(event?.data).toMatchObject({ day: yesterday.toISOString().slice(0, 10) });
     const told = event?.data.states as object;
-    expect({ ready: 0, self_pay: 0, blocked: 0, not_completed: 0, voided: 0, ...told }).toEqual(states);
+    expect({ ready: 0, self_pay: 0, blocked: 0, rejected: 0, not_completed: 0, voided: 0, ...told }).toEqual(
+      states,
+    );
   });
 
   test('what cannot be asked for is refused by its field', async () => {

@@ -850,7 +850,14 @@ export async function worklist(
 
 /** What the counts of these encounters have to be. */
 export function countsOf(items: readonly WorklistItem[]): WorklistCounts {
-  const states: Record<string, number> = { ready: 0, self_pay: 0, blocked: 0, not_completed: 0, voided: 0 };
+  const states: Record<string, number> = {
+    ready: 0,
+    self_pay: 0,
+    blocked: 0,
+    rejected: 0,
+    not_completed: 0,
+    voided: 0,
+  };
   const rules: Record<string, number> = {};
   for (const { state, findings } of items) {
     states[state] = (states[state] ?? 0) + 1;

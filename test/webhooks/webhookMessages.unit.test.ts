@@ -84,6 +84,7 @@ describe('a message', () => {
     ['EncounterBilled', 'updated'],
     ['BillingChangeAcknowledged', 'updated'],
     ['FindingAnswered', 'updated'],
+    ['ClaimOutcomeReported', 'updated'],
     ['EncounterReadinessChanged', 'updated'],
     ['ReadinessErased', 'erased'],
     ['ReadinessRulesApplied', 'updated'],

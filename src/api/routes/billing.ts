@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { claimParts } from '../../domain/events/readinessEvents.ts';
+import { claimOutcomes, claimParts, outcomeSources } from '../../domain/events/readinessEvents.ts';
 import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
 import { outcomes } from '../../domain/records/fold.ts';
 import { identifier } from '../../domain/records/schema/fields.ts';
@@ -10,6 +10,7 @@ import {
   acknowledgeChanges,
   type BillingWritten,
   recordBilled,
+  reportOutcome,
 } from '../../modules/readiness/billingCommands.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import { endpoint } from '../schemas/endpoint.ts';
@@ -179,6 +180,54 @@ const done = {
   versions: usedVersionsSchema,
 };
 
+/** One of at most so many short codes of a kind. */
+const code = (pattern: RegExp, what: string, example: string) =>
+  z
+    .string()
+    .regex(pattern, { error: `must be ${what}` })
+    .meta({ examples: [example] });
+const MOST_CODES = 100;
+const codeList = <Code extends z.ZodType>(schema: Code, description: string) =>
+  z.array(schema).min(1).max(MOST_CODES).optional().meta({ description });
+
+/** What a payer or clearinghouse answered to a claim. */
+const outcomeShape = {
+  source: z.enum(outcomeSources).meta({ description: 'The X12 transaction that it comes from, or `other`' }),
+  outcome: z.enum(claimOutcomes).meta({
+    description:
+      '`accepted`; `rejected`: the payer has not taken the claim in; `denied`: the payer does not pay; `paid`',
+  }),
+  statuses: codeList(
+    exactObject({
+      category: code(/^[A-Z]\d{1,2}$/, 'a category, such as A7', 'A7'),
+      code: code(/^\d{1,4}$/, 'a status code of up to four digits', '562'),
+      entity: code(/^[0-9A-Z]{1,3}$/, 'an entity code, such as 85', '85').optional(),
+    }),
+    'The status codes of a 277CA (STC), as sent',
+  ),
+  adjustments: codeList(
+    exactObject({
+      group: code(/^[A-Z]{2}$/, 'a group of two letters, such as CO', 'CO'),
+      code: code(/^[A-Z]?\d{1,3}$/, 'a reason code, such as 16', '16'),
+    }),
+    'The groups and reason codes of an 835 (CAS), as sent',
+  ),
+  remarks: codeList(
+    code(/^[A-Z]{1,2}\d{1,4}$/, 'a remark code, such as N290', 'N290'),
+    'The remark codes of an 835 (LQ, MIA, MOA), as sent',
+  ),
+  payer_claim_number: identifier(
+    'The number that the payer gave the claim: a replacement refers to it',
+    '2026031400123',
+  ).optional(),
+};
+
+/** The body of the report. */
+const outcomeSchema = exactObject(outcomeShape).meta({
+  id: 'ClaimOutcome',
+  description: 'What became of a claim: codes as they were sent, without what they mean.',
+});
+
 /** What was billed for an encounter. */
 export const billedSchema = z
   .object({
@@ -191,22 +240,27 @@ export const billedSchema = z
         description:
           'The last acknowledgment of changes since then, up to these versions; omitted if there was none',
       }),
+    outcome: z
+      .object({ at: done.at, principal: done.principal, ...outcomeShape })
+      .optional()
+      .meta({ description: 'What became of the claim last; omitted if nothing was reported' }),
   })
   .meta({ id: 'Billed', description: 'The last billing of an encounter.' });
 
 /** Returns what was billed, as the interface reports it; the names of the principals must have been learnt. */
 export function viewBilling(
-  { claimId: claim_id, acknowledged, ...billed }: Billing,
+  { claimId: claim_id, acknowledged, outcome, ...billed }: Billing,
   names: PrincipalNames,
 ): z.infer<typeof billedSchema> {
+  const named = (by: Billing['principal']) => ({ ...by, name: names.nameOf(by) ?? null });
   const view = ({ at, principal: by, versions }: Pick<Billing, 'at' | 'principal' | 'versions'>) => ({
-    at,
-    principal: { ...by, name: names.nameOf(by) ?? null },
-    versions: [...versions],
+    ...{ at, principal: named(by), versions: [...versions] },
   });
-  if (acknowledged === undefined) return { claim_id, ...view(billed) };
-  const { reason } = acknowledged;
-  return { claim_id, ...view(billed), acknowledged: { ...view(acknowledged), reason } };
+  return {
+    ...{ claim_id, ...view(billed) },
+    ...(acknowledged && { acknowledged: { ...view(acknowledged), reason: acknowledged.reason } }),
+    ...(outcome && { outcome: { ...outcome, principal: named(outcome.principal) } }),
+  };
 }
 
 const billedClaimSchema = exactObject({ claim_id: claimId, version: wantedVersion }).meta({
@@ -253,5 +307,50 @@ const recordEncounterBilled = endpoint({
   },
 });
 
+const exampleOutcome: z.infer<typeof outcomeSchema> = {
+  ...{ source: '277CA', outcome: 'rejected' },
+  statuses: [{ category: 'A7', code: '562', entity: '85' }],
+};
+
+/** `POST /integration/encounters/{id}/billed/{claim_id}/outcome`. */
+const reportClaimOutcome = endpoint({
+  ...billingEndpoint,
+  path: '/integration/encounters/{id}/billed/{claim_id}/outcome',
+  operationId: 'reportClaimOutcome',
+  summary: 'Record what became of a claim',
+  description:
+    'Records what a payer or clearinghouse answered to a claim that was reported for the encounter, with the codes ' +
+    'of a 277CA or 835 as sent. While the last claim is rejected or denied, the encounter has the state `rejected`, ' +
+    'until it is billed again. A rejected claim does not count as filed in time, nor as billed where another ' +
+    'encounter repeats the visit. Sending the same again changes nothing.',
+  params: recordPath(entry).extend({ claim_id: claimId }),
+  body: {
+    required: true,
+    content: { 'application/json': { schema: outcomeSchema, example: exampleOutcome } },
+  },
+  answers: {
+    200: {
+      description: 'It is durably recorded.',
+      schema: billingWrittenSchema.pick({ success: true, message: true, version: true, outcome: true }).meta({
+        id: 'ClaimOutcomeWritten',
+        description: 'What became of a claim was recorded.',
+      }),
+      example: { success: true, message: 'Outcome recorded', version: 2, outcome: 'created' },
+    },
+  },
+  errors: ['InvalidBilling', 'ClaimNotFound', 'Erased', 'IdempotencyKeyInUse', 'BodyTooLarge', 'NotJson'],
+  handler: (ports: RecordWritePorts) => async (context) => {
+    const input = await readJson(context);
+    const answer = validate(outcomeSchema, input);
+    const id = pathId(context.req, 'id', entry.title);
+    const claim = pathId(context.req, 'claim_id', 'Claim');
+    const written = await withOptionalIdempotency(ports, context, input, (caller) =>
+      reportOutcome(ports, caller, id, claim, answer),
+    );
+    if (written.outcome === 'unchanged') ports.tally.add(callerOf(context), 'record.unchanged');
+    return { body: { success: true, message: 'Outcome recorded', ...written } } as const;
+  },
+});
+
 /** The endpoints with which billing reports. */
-export const billingEndpoints = [recordEncounterBilled, acknowledgeBillingChanges];
+export const billingEndpoints = [recordEncounterBilled, acknowledgeBillingChanges, reportClaimOutcome];

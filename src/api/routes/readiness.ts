@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readinessStates } from '../../domain/events/readinessEvents.ts';
+import { claimOutcomes, readinessStates } from '../../domain/events/readinessEvents.ts';
 import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
 import { identifier, requiredDay } from '../../domain/records/schema/fields.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
@@ -133,7 +133,8 @@ const readinessSchema = z
     state: z.enum(readinessStates).meta({
       description:
         '`ready`: nothing blocks billing; `self_pay`: the same, and the patient pays: no claim is to be ' +
-        'sent; `blocked`: something blocks billing; `not_completed`: `is_completed` is ' +
+        'sent; `blocked`: something blocks billing; `rejected`: the last claim was ' +
+        'rejected or denied, whatever blocks the next one; `not_completed`: `is_completed` is ' +
         'not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else',
     }),
     as_of: timestamp('The time that this describes'),
@@ -347,6 +348,10 @@ const itemSchema = z
       .object({
         at: timestamp('When it was reported'),
         claim_id: z.string().meta({ description: "The sender's id of the claim", examples: ['claim-1'] }),
+        outcome: z
+          .enum(claimOutcomes)
+          .nullable()
+          .meta({ description: 'What became of it last; `null` if nothing was reported' }),
       })
       .nullable()
       .meta({ description: 'The last claim that was sent for it; `null` if none was reported' }),
@@ -422,7 +427,7 @@ const worklistExample: z.infer<typeof pageSchema> = {
   ],
   next_page_token: null,
   counts: {
-    states: { ready: 812, self_pay: 9, blocked: 1, not_completed: 40, voided: 3 },
+    states: { ready: 812, self_pay: 9, blocked: 1, rejected: 0, not_completed: 40, voided: 3 },
     rules: { policy_number_missing: 1 },
   },
   progress: { is_current: true, under_way: [] },
@@ -501,7 +506,8 @@ function itemOf(entry: WorklistEntry): z.infer<typeof itemSchema> {
     const answer = isAnswered(finding) ? answerOf(finding) : null;
     return { rule, severity, owner: ownerOfFinding(finding), field, record: { kind, id }, answer };
   });
-  const billed = claim === undefined ? null : { at: claim.at, claim_id: claim.id };
+  const billed =
+    claim === undefined ? null : { at: claim.at, claim_id: claim.id, outcome: claim.outcome ?? null };
   const filing = filingView(end, Date.now());
   return {
     id,

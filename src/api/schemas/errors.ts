@@ -7,7 +7,7 @@ import { keyInUse, keyReused } from '../../modules/idempotency/keys.ts';
 import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
 import { eventDiffers } from '../../modules/integrity/proofs.ts';
 import { nothingToAnswer, severalRecords } from '../../modules/readiness/answerCommands.ts';
-import { billedThoughVoid, notBilled } from '../../modules/readiness/billingCommands.ts';
+import { billedThoughVoid, notBilled, unknownClaim } from '../../modules/readiness/billingCommands.ts';
 import { formatMessage } from '../../modules/records/commands/documentFormat.ts';
 import { referencesNotFound } from '../../modules/records/commands/references.ts';
 import {
@@ -79,6 +79,10 @@ const billingResponses = {
       conflict: nothingToAnswer(),
       idempotency_key_in_use: keyInUse(),
     },
+  },
+  ClaimNotFound: {
+    description: 'The workspace has no such encounter, or it was not billed with a claim of this id.',
+    errors: { not_found: unknownClaim() },
   },
   NotBilled: {
     description:

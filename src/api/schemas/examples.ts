@@ -153,6 +153,10 @@ const readinessExamples: Record<string, JsonObject> = {
     record: { kind: 'patient', id: 'patient-1001', version: 7 },
     ...{ reason: 'The ZIP code spans two states', until: '2026-06-30' },
   },
+  ClaimOutcomeReported: {
+    ...{ encounter_id, claim_id: 'claim-7001', source: '277CA', outcome: 'rejected' },
+    statuses: [{ category: 'A7', code: '562', entity: '85' }],
+  },
   EncounterReadinessChanged: {
     ...{ encounter_id, from: 'ready', to: 'blocked', rules: ['payer_code_missing'] },
     cause: { event_id: exampleRequestId, kind: 'payer', id: 'payer-aetna', version: 2 },

@@ -152,7 +152,7 @@ async function runScorecard(options: ScorecardOptions, signal: AbortSignal): Pro
         }
       });
       if (scorecard === undefined) return;
-      await names.learn(scorecard.rows.map(({ principal }) => principal));
+      await names.learn([...scorecard.rows, ...scorecard.rejections].map(({ principal }) => principal));
       await writers[format](scorecard, names);
     }),
   );
@@ -160,9 +160,16 @@ async function runScorecard(options: ScorecardOptions, signal: AbortSignal): Pro
 
 const writers = { table: writeAsTable, json: writeAsJson, csv: writeAsCsv };
 
-function writeAsTable({ encounters, unreadable, rows }: Scorecard, names: PrincipalNames): void {
+function writeAsTable({ encounters, unreadable, rows, rejections }: Scorecard, names: PrincipalNames): void {
   writeLine(`${counted(encounters, 'encounter')}.`);
   if (unreadable > 0) writeLine(`Of these ${count(unreadable)} cannot be read, and are not counted.`);
+  writeBelow(
+    ['REFUSED', 'CODE', 'RECORD', 'WHO WROTE IT', 'CLAIMS', 'NO RULE FOUND IT'],
+    rejections.map(({ source, outcome, code, kind, principal, claims, uncaught }) => [
+      ...[`${outcome} (${source})`, code === '' ? '-' : code, kind],
+      ...[printable(names.nameOf(principal) ?? principal.id), String(claims), String(uncaught)],
+    ]),
+  );
   if (rows.length === 0) return;
   writeLine();
   writeTable(
@@ -175,14 +182,15 @@ function writeAsTable({ encounters, unreadable, rows }: Scorecard, names: Princi
   );
 }
 
-function writeAsJson({ rows, ...rest }: Scorecard, names: PrincipalNames): void {
-  writeJson({
-    ...rest,
-    rows: rows.map(({ principal, ...row }) => ({
-      principal: { ...principal, name: names.nameOf(principal) ?? null },
-      ...row,
-    })),
+function writeAsJson({ rows, rejections, ...rest }: Scorecard, names: PrincipalNames): void {
+  const named = <Row extends { principal: Scorecard['rows'][number]['principal'] }>({
+    principal,
+    ...row
+  }: Row) => ({
+    principal: { ...principal, name: names.nameOf(principal) ?? null },
+    ...row,
   });
+  writeJson({ ...rest, rows: rows.map(named), rejections: rejections.map(named) });
 }
 
 async function writeAsCsv({ rows }: Scorecard, names: PrincipalNames): Promise<void> {

@@ -23,6 +23,7 @@ const badges: Record<ReadinessState, Html> = {
   ready: badge('ready', 'good'),
   self_pay: badge('self-pay', 'good'),
   blocked: badge('blocked', 'bad'),
+  rejected: badge('rejected', 'bad'),
   not_completed: badge('not completed', 'neutral'),
   voided: badge('void', 'neutral'),
 };

@@ -120,7 +120,8 @@ async function page({ analyses, names }: Ports, visit: Visit, refusal?: Refusal)
   const { workspace, csrf, form } = visit;
   const run = await analyses.scorecards.last(workspace);
   const rows = run?.scorecard?.rows ?? [];
-  if (run) await names.learn([run.asked_by, ...rows.map(({ principal }) => principal)]);
+  const rejections = run?.scorecard?.rejections ?? [];
+  if (run) await names.learn([run.asked_by, ...[...rows, ...rejections].map(({ principal }) => principal)]);
   const day = (name: string, label: string) =>
     input({
       ...{ name, label, type: 'date', value: textOf(form, name) },
@@ -143,7 +144,32 @@ function lastRun(workspace: string, run: ScorecardRun, names: Ports['names']): H
   const { scorecard } = run;
   return html`${runStatus(shownRun(workspace, run))}
 ${runFacts(run, run.days, names, [['Encounters', figure(run.encounters)]])}
-${scorecard && scorecardTable(scorecard, names)}`;
+${scorecard && html`${scorecardTable(scorecard, names)}${rejectionTable(scorecard, names)}`}`;
+}
+
+/** Returns what payers and clearinghouses refused; nothing where that is nothing. */
+function rejectionTable({ rejections }: Scorecard, names: Ports['names']): Html | undefined {
+  if (rejections.length === 0) return undefined;
+  return html`<h2>Refused claims</h2>
+${table<Scorecard['rejections'][number]>(
+  'Refused claims by code',
+  [
+    {
+      title: 'Code',
+      isHeader: true,
+      cell: ({ source, outcome, code }) =>
+        html`${code === '' ? 'none' : code}<br><small class="muted">${outcome}, ${source}</small>`,
+    },
+    { title: 'Record', cell: ({ kind }) => catalogEntry(kind).title },
+    {
+      title: 'Written by',
+      cell: ({ principal }) => who({ ...principal, name: names.nameOf(principal) ?? null }),
+    },
+    { title: 'Claims', cell: ({ claims }) => figure(claims) },
+    { title: 'No rule had found it', cell: ({ uncaught }) => figure(uncaught) },
+  ],
+  rejections,
+)}`;
 }
 
 function scorecardTable({ rows, unreadable }: Scorecard, names: Ports['names']): Html {

@@ -61,7 +61,7 @@ import {
 import { readNames } from './records/shared.ts';
 
 /** The states by which the worklist can be limited; `any` is all of them. */
-const shownStates = ['blocked', 'ready', 'self_pay', 'not_completed', 'voided', 'any'] as const;
+const shownStates = ['blocked', 'ready', 'self_pay', 'rejected', 'not_completed', 'voided', 'any'] as const;
 export type ShownState = (typeof shownStates)[number];
 
 /** The same for people. */
@@ -69,6 +69,7 @@ export const stateTexts: Record<ShownState, string> = {
   blocked: 'Blocked',
   ready: 'Ready',
   self_pay: 'Self-pay',
+  rejected: 'Rejected',
   not_completed: 'Not completed',
   voided: 'Void',
   any: 'All',

@@ -1,5 +1,12 @@
 /** Billing state of an encounter. */
-export const readinessStates = ['ready', 'self_pay', 'blocked', 'not_completed', 'voided'] as const;
+export const readinessStates = [
+  'ready',
+  'self_pay',
+  'blocked',
+  'rejected',
+  'not_completed',
+  'voided',
+] as const;
 export type ReadinessState = (typeof readinessStates)[number];
 
 /** The roles that records have in a claim for an encounter. */
@@ -35,6 +42,32 @@ export interface BillingChangeAcknowledged {
   /** The reason, in the caller's words. */
   reason: string;
   versions: UsedVersion[];
+}
+
+/** What becomes of a claim: `rejected` before the payer took it in, `denied` by the payer. */
+export const claimOutcomes = ['accepted', 'rejected', 'denied', 'paid'] as const;
+export type ClaimOutcome = (typeof claimOutcomes)[number];
+
+/** Where an outcome comes from: a claim acknowledgment or a remittance advice of X12, or anything else. */
+export const outcomeSources = ['277CA', '835', 'other'] as const;
+
+/** What a payer or clearinghouse answered to a claim; codes without what they mean, as they were sent. */
+export interface ClaimAnswer {
+  source: (typeof outcomeSources)[number];
+  outcome: ClaimOutcome;
+  /** Of a claim acknowledgment: category, status and entity. */
+  statuses?: { category: string; code: string; entity?: string | undefined }[] | undefined;
+  /** Of a remittance advice: group and reason. */
+  adjustments?: { group: string; code: string }[] | undefined;
+  remarks?: string[] | undefined;
+  /** The number that the payer gave the claim: a replacement refers to it. */
+  payer_claim_number?: string | undefined;
+}
+
+/** Data of `ClaimOutcomeReported`. */
+export interface ClaimOutcomeReported extends ClaimAnswer {
+  encounter_id: string;
+  claim_id: string;
 }
 
 /** What can be answered to a finding; `reopened` ends that it is accepted or snoozed. */
@@ -113,5 +146,6 @@ export const encounterReadinessTypes: readonly string[] = [
   'EncounterBilled',
   'BillingChangeAcknowledged',
   'FindingAnswered',
+  'ClaimOutcomeReported',
   'EncounterReadinessChanged',
 ];

@@ -117,6 +117,7 @@ const ownTypes = {
   EncounterBilled: [],
   BillingChangeAcknowledged: [],
   FindingAnswered: [],
+  ClaimOutcomeReported: [],
   EncounterReadinessChanged: [],
   ReadinessErased: [],
   ReadinessRulesApplied: [],

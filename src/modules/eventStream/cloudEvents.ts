@@ -6,7 +6,13 @@ import {
   READINESS_ERASED,
   RECORD_ERASED,
 } from '../../domain/events/payloads.ts';
-import { claimParts, findingAnswers, readinessStates } from '../../domain/events/readinessEvents.ts';
+import {
+  claimOutcomes,
+  claimParts,
+  findingAnswers,
+  outcomeSources,
+  readinessStates,
+} from '../../domain/events/readinessEvents.ts';
 import { documentIdsOf, kindOfStream, readinessStream, recordIdOf } from '../../domain/events/streams.ts';
 import { currentVersion, upcast } from '../../domain/events/upcasting.ts';
 import { catalog } from '../../domain/records/catalog.ts';
@@ -50,6 +56,7 @@ export const feedEventTypes: readonly StreamedEventType[] = [
   feedType('EncounterBilled', 'readiness', 'billed', 'encounter'),
   feedType('BillingChangeAcknowledged', 'readiness', 'billing_change_acknowledged', 'encounter'),
   feedType('FindingAnswered', 'readiness', 'finding_answered', 'encounter'),
+  feedType('ClaimOutcomeReported', 'readiness', 'claim_outcome_reported', 'encounter'),
   feedType('EncounterReadinessChanged', 'readiness', 'readiness_changed', 'encounter'),
   feedType(READINESS_ERASED, 'readiness', 'readiness_erased', 'encounter'),
   feedType('ReadinessRulesApplied', 'readiness', 'rules_applied'),
@@ -217,6 +224,7 @@ const countsShape = {
   ready: count,
   self_pay: count,
   blocked: count,
+  rejected: count,
   not_completed: count,
   voided: count,
 } satisfies Record<(typeof readinessStates)[number], z.ZodType>;
@@ -227,6 +235,13 @@ const before = counts(
 );
 const after = counts('The same after all encounters were reevaluated');
 
+const claimId = identifier("The caller's id for the claim that was sent", 'claim-7001');
+const outcomeSource = z
+  .enum(outcomeSources)
+  .meta({ description: 'The X12 transaction that it comes from, or `other`' });
+const claimOutcome = z.enum(claimOutcomes).meta({
+  description: '`rejected`: the payer has not taken the claim in; `denied`: the payer does not pay it',
+});
 const answerGiven = z.enum(findingAnswers);
 const faultyRecord = z
   .object({ kind: z.enum(kinds), id: z.string(), version })
@@ -236,7 +251,7 @@ const faultyRecord = z
 export const readinessSchemas = {
   EncounterBilled: z.object({
     encounter_id,
-    claim_id: identifier("The caller's id for the claim that was sent", 'claim-7001'),
+    claim_id: claimId,
     versions,
   }),
   BillingChangeAcknowledged: z.object({
@@ -263,6 +278,25 @@ export const readinessSchemas = {
       }),
     assigned_to: z.string().nullable().optional().meta({ description: 'To whom; `null`: to nobody' }),
     note: z.string().optional().meta({ description: 'The note' }),
+  }),
+  ClaimOutcomeReported: z.object({
+    encounter_id,
+    claim_id: claimId,
+    source: outcomeSource,
+    outcome: claimOutcome,
+    statuses: z
+      .array(z.object({ category: z.string(), code: z.string(), entity: z.string().optional() }))
+      .optional()
+      .meta({ description: 'The status codes of a 277CA, as sent' }),
+    adjustments: z
+      .array(z.object({ group: z.string(), code: z.string() }))
+      .optional()
+      .meta({ description: 'The groups and reason codes of an 835, as sent' }),
+    remarks: z.array(z.string()).optional().meta({ description: 'The remark codes of an 835, as sent' }),
+    payer_claim_number: z
+      .string()
+      .optional()
+      .meta({ description: 'The number that the payer gave the claim' }),
   }),
   EncounterReadinessChanged: z.object({
     encounter_id,
@@ -335,6 +369,16 @@ export const readinessRules: ReadonlyMap<string, FieldRules> = new Map(
       until: 'left out',
       assigned_to: 'left out',
       note: 'left out',
+    },
+    ClaimOutcomeReported: {
+      encounter_id: hashed('encounter'),
+      claim_id: 'left out',
+      source: listed(outcomeSource),
+      outcome: listed(claimOutcome),
+      statuses: 'left out',
+      adjustments: 'left out',
+      remarks: 'left out',
+      payer_claim_number: 'left out',
     },
     EncounterReadinessChanged: {
       encounter_id: hashed('encounter'),

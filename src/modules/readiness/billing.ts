@@ -2,6 +2,8 @@ import { dataAs, type Position, type Principal, type RecordedEvent } from '../..
 import { erasureStep, READINESS_ERASED } from '../../domain/events/payloads.ts';
 import type {
   BillingChangeAcknowledged,
+  ClaimAnswer,
+  ClaimOutcomeReported,
   EncounterBilled,
   FindingAnswered,
   UsedVersion,
@@ -33,7 +35,14 @@ export interface Billing extends Done {
   firstBilled: FirstBilled;
   /** That changes since may stay, up to these versions, and why. */
   acknowledged?: Done & { reason: string; versions: readonly UsedVersion[] };
+  /** What was reported of this claim last, since it was sent. */
+  outcome?: ReportedOutcome;
+  /** The ids of the claims that were sent before; left out for none. */
+  formerClaims?: readonly string[];
 }
+
+/** What became of a claim, and who reported it when. */
+export type ReportedOutcome = Done & ClaimAnswer;
 
 /** What became of an encounter in billing, and what was answered to its findings, as folded from its `encounterReadinessStream`. */
 export interface BillingState {
@@ -45,6 +54,8 @@ export interface BillingState {
   billing?: Billing;
   /** Undefined before anything was answered. */
   answers?: AllAnswers;
+  /** What was reported last of claims that were sent before the last one, by their ids; left out for none. */
+  formerOutcomes?: ReadonlyMap<string, ReportedOutcome>;
   /** Of the last event with an answer. */
   answeredAt?: Position;
 }
@@ -56,7 +67,7 @@ export function versionsOf({ versions, acknowledged }: Billing): readonly UsedVe
 
 /** Who has billed, and acknowledged what changed since. */
 export function billingPrincipals(billing: Billing | undefined): Principal[] {
-  return [billing, billing?.acknowledged].flatMap((one) => one?.principal ?? []);
+  return [billing, billing?.acknowledged, billing?.outcome].flatMap((one) => one?.principal ?? []);
 }
 
 /**
@@ -74,18 +85,43 @@ export function evolveBilling(state: BillingState | undefined, event: RecordedEv
     const { claim_id: claimId, versions } = dataAs<EncounterBilled>(upcast(event).data);
     const firstBilled = withBilled(state?.billing?.firstBilled, versions, Date.parse(done.at));
     const { position } = event;
-    return { ...next, billing: { ...done, claimId, position, versions, firstBilled } };
+    const formerClaims = formerOf(state?.billing, claimId);
+    const billing = { ...done, claimId, position, versions, firstBilled };
+    return { ...next, billing: { ...billing, ...(formerClaims.length > 0 && { formerClaims }) } };
   }
   if (event.type === 'BillingChangeAcknowledged' && state?.billing) {
     const { reason, versions } = dataAs<BillingChangeAcknowledged>(upcast(event).data);
     const { position } = event;
     return { ...next, billing: { ...state.billing, position, acknowledged: { ...done, reason, versions } } };
   }
+  if (event.type === 'ClaimOutcomeReported' && state?.billing) {
+    const { claim_id, encounter_id: _, ...answer } = dataAs<ClaimOutcomeReported>(upcast(event).data);
+    const outcome = { ...done, ...answer };
+    if (claim_id === state.billing.claimId) {
+      return { ...next, billing: withOutcome(state.billing, outcome, event.position) };
+    }
+    return { ...next, formerOutcomes: new Map([...(state.formerOutcomes ?? []), [claim_id, outcome]]) };
+  }
   if (event.type === 'FindingAnswered') {
     const answers = withAnswer(state?.answers, dataAs<FindingAnswered>(upcast(event).data), done);
     return { ...next, answers, answeredAt: event.position };
   }
   return next;
+}
+
+/** What is sent again under its id is no former claim. */
+function formerOf(before: Billing | undefined, claimId: string): string[] {
+  if (before === undefined) return [];
+  return [...new Set([...(before.formerClaims ?? []), before.claimId])].filter((id) => id !== claimId);
+}
+
+/** A claim that was rejected does not count as filed: the payer has not got it. */
+function withOutcome(billing: Billing, outcome: ReportedOutcome, position: Position): Billing {
+  const payer = billing.versions.find(({ part }) => part === 'payer');
+  const isFirst = payer !== undefined && billing.firstBilled.get(payer.id) === Date.parse(billing.at);
+  const firstBilled = new Map(billing.firstBilled);
+  if (isFirst && outcome.outcome === 'rejected') firstBilled.delete(payer.id);
+  return { ...billing, position, firstBilled, outcome };
 }
 
 function withAnswer(
@@ -167,8 +203,8 @@ class BilledVersions {
 const AT_ONCE = 50;
 
 /** Returns the last claim of what was billed. */
-export function claimOf({ claimId, at }: Billing): Claim {
-  return { id: claimId, at };
+export function claimOf({ claimId, at, outcome }: Billing): Claim {
+  return { id: claimId, at, ...(outcome && { outcome: outcome.outcome }) };
 }
 
 /** What evaluations look at of what was billed and answered, and where in the log the last event on it is. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { dataAs, type JsonObject } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import type { UsedVersion } from '../../domain/events/readinessEvents.ts';
+import type { ClaimAnswer, UsedVersion } from '../../domain/events/readinessEvents.ts';
 import type { Outcome } from '../../domain/records/fold.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
@@ -141,4 +141,36 @@ export function recordBilled(
       return isKnown ? undefined : { claim_id };
     },
   });
+}
+
+/** The error for the outcome of a claim that was not reported. */
+export function unknownClaim(): ServiceError {
+  return new ServiceError('not_found', 'The encounter was not billed with a claim of this id.');
+}
+
+/**
+ * Records what became of a claim that was sent for an encounter: the last one, or one before it; does nothing when that is what was
+ * reported of it last. Rejects as `writeOnEncounter` does, and with `not_found` when there is no such claim.
+ */
+export async function reportOutcome(
+  ports: QueryPorts,
+  caller: Caller,
+  encounterId: string,
+  claimId: string,
+  answer: ClaimAnswer,
+): Promise<{ version: number; outcome: Outcome }> {
+  const { readiness, before, data } = await writeOnEncounter(ports, caller, {
+    ...{ encounterId, eventType: 'ClaimOutcomeReported' },
+    dataFor({ billing }, state) {
+      const isLast = billing?.claimId === claimId;
+      if (!isLast && !billing?.formerClaims?.includes(claimId)) throw unknownClaim();
+      const known = isLast ? billing.outcome : state?.formerOutcomes?.get(claimId);
+      const { at: _at, principal: _by, ...same } = known ?? {};
+      return isDeepStrictEqual(same, answer) ? undefined : { claim_id: claimId, ...(answer as object) };
+    },
+  });
+  const { version } = readiness.encounter;
+  if (data === undefined) return { version, outcome: 'unchanged' };
+  const isKnown = before?.billing?.claimId === claimId && before.billing.outcome !== undefined;
+  return { version, outcome: isKnown || before?.formerOutcomes?.has(claimId) ? 'updated' : 'created' };
 }

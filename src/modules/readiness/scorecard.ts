@@ -5,6 +5,7 @@ import { UnreadableError } from '../../platform/errors.ts';
 import { principalSchema } from '../jobs.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { totalOf } from './counts.ts';
+import { RejectionCounts, rejectionsSchema } from './rejections.ts';
 import {
   BillingHistory,
   type CachedSteps,
@@ -229,6 +230,7 @@ export async function* makeScorecard(
   const at = Date.now();
   const remembered = new LRUCache<string, Promise<Step[]>>({ max: MOST_REMEMBERED });
   const counts = new DefectCounts();
+  const rejections = new RejectionCounts();
   const tally = await readCounts(ports.readModels, workspace, days);
   const total = tally ? totalOf(tally) : 0;
   const partition = worklistPartition(workspace);
@@ -243,14 +245,19 @@ export async function* makeScorecard(
     for (const [index, steps] of histories.entries()) {
       const id = ids[index] as string;
       encounters += 1;
-      if (steps === undefined) unreadable += 1;
-      else counts.add(id, defectsOf(id, steps, at));
+      if (steps === undefined) {
+        unreadable += 1;
+        continue;
+      }
+      counts.add(id, defectsOf(id, steps, at));
+      rejections.add(id, steps);
     }
     if (rows.length < AT_ONCE) break;
     after = rows.at(-1)?.order ?? after;
     yield { encounters, total };
   }
-  yield { encounters, total, scorecard: { encounters, unreadable, rows: counts.rows() } };
+  const scorecard = { encounters, unreadable, rows: counts.rows(), rejections: rejections.rows() };
+  yield { encounters, total, scorecard };
 }
 
 /** Undefined where they cannot be read. */
@@ -299,6 +306,8 @@ export const scorecardSchema = z.object({
   /** Those of them that cannot be read. */
   unreadable: z.int(),
   rows: z.array(rowSchema),
+  /** Claims that were refused, by the codes of the refusals; none in a scorecard of an earlier version of the service. */
+  rejections: rejectionsSchema.default([]),
 });
 export type Scorecard = z.infer<typeof scorecardSchema>;
 

@@ -190,7 +190,12 @@ const MOST_POSTPONED = 1_000;
 /** Changes looked at in parallel. */
 const SIDE_BY_SIDE = 16;
 
-const billingTypes = ['EncounterBilled', 'BillingChangeAcknowledged', 'FindingAnswered'];
+const billingTypes = [
+  'EncounterBilled',
+  'BillingChangeAcknowledged',
+  'FindingAnswered',
+  'ClaimOutcomeReported',
+];
 /** The types of the events that may change the worklist. */
 export const worklistEventTypes = [
   ...catalog.map(({ eventType }) => eventType),

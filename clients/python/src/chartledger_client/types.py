@@ -43,8 +43,8 @@ EventType = Literal[
     "chartledger.provider.erased.v1", "chartledger.facility.erased.v1", "chartledger.encounter.erased.v1",
     "chartledger.document.erased.v1", "chartledger.encounter.billed.v1",
     "chartledger.encounter.billing_change_acknowledged.v1", "chartledger.encounter.finding_answered.v1",
-    "chartledger.encounter.readiness_changed.v1", "chartledger.encounter.readiness_erased.v1",
-    "chartledger.readiness.rules_applied.v1",
+    "chartledger.encounter.claim_outcome_reported.v1", "chartledger.encounter.readiness_changed.v1",
+    "chartledger.encounter.readiness_erased.v1", "chartledger.readiness.rules_applied.v1",
 ]
 
 
@@ -963,6 +963,47 @@ class EncounterReadinessBilledAcknowledged(TypedDict):
     reason: str
 
 
+class EncounterReadinessBilledOutcomePrincipal(TypedDict):
+    """Who recorded it"""
+
+    type: Literal["api_key", "source", "user", "operator", "service"]
+    id: str
+    # Name of the key or user; kept after deletion
+    name: str | None
+
+
+class EncounterReadinessBilledOutcomeStatuses(TypedDict):
+    category: str
+    code: str
+    entity: NotRequired[str]
+
+
+class EncounterReadinessBilledOutcomeAdjustments(TypedDict):
+    group: str
+    code: str
+
+
+class EncounterReadinessBilledOutcome(TypedDict):
+    """What became of the claim last; omitted if nothing was reported"""
+
+    # When it was recorded
+    at: str
+    # Who recorded it
+    principal: EncounterReadinessBilledOutcomePrincipal
+    # The X12 transaction that it comes from, or `other`
+    source: Literal["835", "277CA", "other"]
+    # `accepted`; `rejected`: the payer has not taken the claim in; `denied`: the payer does not pay; `paid`
+    outcome: Literal["accepted", "rejected", "denied", "paid"]
+    # The status codes of a 277CA (STC), as sent
+    statuses: NotRequired[list[EncounterReadinessBilledOutcomeStatuses]]
+    # The groups and reason codes of an 835 (CAS), as sent
+    adjustments: NotRequired[list[EncounterReadinessBilledOutcomeAdjustments]]
+    # The remark codes of an 835 (LQ, MIA, MOA), as sent
+    remarks: NotRequired[list[str]]
+    # The number that the payer gave the claim: a replacement refers to it
+    payer_claim_number: NotRequired[str]
+
+
 class EncounterReadinessBilled(TypedDict):
     """The last billing; `null` if there was none"""
 
@@ -976,6 +1017,8 @@ class EncounterReadinessBilled(TypedDict):
     versions: list[UsedVersion]
     # The last acknowledgment of changes since then, up to these versions; omitted if there was none
     acknowledged: NotRequired[EncounterReadinessBilledAcknowledged]
+    # What became of the claim last; omitted if nothing was reported
+    outcome: NotRequired[EncounterReadinessBilledOutcome]
 
 
 class EncounterReadinessFiling(TypedDict):
@@ -994,8 +1037,10 @@ class EncounterReadiness(TypedDict):
     id: str
     # Number in the history: 1, 2, 3 …; also the `ETag`
     version: int
-    # `ready`: nothing blocks billing; `self_pay`: the same, and the patient pays: no claim is to be sent; `blocked`: something blocks billing; `not_completed`: `is_completed` is not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else
-    state: Literal["ready", "self_pay", "blocked", "not_completed", "voided"]
+    # `ready`: nothing blocks billing; `self_pay`: the same, and the patient pays: no claim is to be sent; `blocked`: something blocks billing; `rejected`: the last claim was rejected or denied, whatever blocks the next one; `not_completed`: `is_completed` is not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else
+    state: Literal[
+        "ready", "self_pay", "blocked", "rejected", "not_completed", "voided",
+    ]
     # The time that this describes
     as_of: str
     # The last billing; `null` if there was none
@@ -1190,6 +1235,7 @@ class WorklistCountsStates(TypedDict):
     ready: int
     self_pay: int
     blocked: int
+    rejected: int
     not_completed: int
     voided: int
 
@@ -1240,6 +1286,8 @@ class WorklistItemBilled(TypedDict):
     at: str
     # The sender's id of the claim
     claim_id: str
+    # What became of it last; `null` if nothing was reported
+    outcome: Literal["accepted", "rejected", "denied", "paid"] | None
 
 
 class WorklistItemFiling(TypedDict):
@@ -1256,7 +1304,9 @@ class WorklistItem(TypedDict):
 
     # The caller's id of the encounter
     id: str
-    state: Literal["ready", "self_pay", "blocked", "not_completed", "voided"]
+    state: Literal[
+        "ready", "self_pay", "blocked", "rejected", "not_completed", "voided",
+    ]
     date_of_service: str | None
     patient_id: str | None
     # Payer of the patient's primary insurance
@@ -1475,6 +1525,46 @@ class BillingAcknowledgement(TypedDict):
     reason: str
     # The version of the encounter that you mean: 412 if it is no longer current
     version: NotRequired[int]
+
+
+class ClaimOutcomeWritten(TypedDict):
+    """What became of a claim was recorded."""
+
+    # Always `true`
+    success: bool
+    message: str
+    # The current version of the encounter
+    version: int
+    # `created`: billed for the first time; `updated`: something had been recorded before; `unchanged`: everything was already recorded
+    outcome: Literal["created", "updated", "unchanged"]
+
+
+class ClaimOutcomeStatuses(TypedDict):
+    category: str
+    code: str
+    entity: NotRequired[str]
+
+
+class ClaimOutcomeAdjustments(TypedDict):
+    group: str
+    code: str
+
+
+class ClaimOutcome(TypedDict):
+    """What became of a claim: codes as they were sent, without what they mean."""
+
+    # The X12 transaction that it comes from, or `other`
+    source: Literal["835", "277CA", "other"]
+    # `accepted`; `rejected`: the payer has not taken the claim in; `denied`: the payer does not pay; `paid`
+    outcome: Literal["accepted", "rejected", "denied", "paid"]
+    # The status codes of a 277CA (STC), as sent
+    statuses: NotRequired[list[ClaimOutcomeStatuses]]
+    # The groups and reason codes of an 835 (CAS), as sent
+    adjustments: NotRequired[list[ClaimOutcomeAdjustments]]
+    # The remark codes of an 835 (LQ, MIA, MOA), as sent
+    remarks: NotRequired[list[str]]
+    # The number that the payer gave the claim: a replacement refers to it
+    payer_claim_number: NotRequired[str]
 
 
 BatchLine = Union[
@@ -2093,7 +2183,9 @@ class WorklistQuery(TypedDict):
     # Items per page, 1 to 1,000
     limit: NotRequired[int]
     # Only encounters in this state
-    state: NotRequired[Literal["ready", "self_pay", "blocked", "not_completed", "voided"]]
+    state: NotRequired[Literal[
+        "ready", "self_pay", "blocked", "rejected", "not_completed", "voided",
+    ]]
     # Encounters with a finding of this rule
     rule: NotRequired[Literal[
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
@@ -3925,6 +4017,134 @@ class DeidentifiedEncounterFindingAnsweredEvent(TypedDict):
     data: DeidentifiedEncounterFindingAnsweredEventData
 
 
+class ReferenceEncounterClaimOutcomeReportedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payload `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.claim_outcome_reported.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    # What happened and in which version, without values: the payload `reference`.
+    data: ReferenceData
+
+
+class EncounterClaimOutcomeReportedEventDataSentStatuses(TypedDict):
+    category: str
+    code: str
+    entity: NotRequired[str]
+
+
+class EncounterClaimOutcomeReportedEventDataSentAdjustments(TypedDict):
+    group: str
+    code: str
+
+
+class EncounterClaimOutcomeReportedEventDataSent(TypedDict):
+    # The caller's encounter identifier
+    encounter_id: str
+    # The caller's id for the claim that was sent
+    claim_id: str
+    # The X12 transaction that it comes from, or `other`
+    source: Literal["835", "277CA", "other"]
+    # `rejected`: the payer has not taken the claim in; `denied`: the payer does not pay it
+    outcome: Literal["accepted", "rejected", "denied", "paid"]
+    # The status codes of a 277CA, as sent
+    statuses: NotRequired[list[EncounterClaimOutcomeReportedEventDataSentStatuses]]
+    # The groups and reason codes of an 835, as sent
+    adjustments: NotRequired[list[EncounterClaimOutcomeReportedEventDataSentAdjustments]]
+    # The remark codes of an 835, as sent
+    remarks: NotRequired[list[str]]
+    # The number that the payer gave the claim
+    payer_claim_number: NotRequired[str]
+
+
+class EncounterClaimOutcomeReportedEventData(TypedDict):
+    """The payload `full`"""
+
+    # Number in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+    sent: EncounterClaimOutcomeReportedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`
+    changed: list[str]
+
+
+class EncounterClaimOutcomeReportedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payload `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.claim_outcome_reported.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    # The payload `full`
+    data: EncounterClaimOutcomeReportedEventData
+
+
+class DeidentifiedEncounterClaimOutcomeReportedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    encounter_id: str
+    # The X12 transaction that it comes from, or `other`
+    source: Literal["835", "277CA", "other"]
+    # `rejected`: the payer has not taken the claim in; `denied`: the payer does not pay it
+    outcome: Literal["accepted", "rejected", "denied", "paid"]
+
+
+class DeidentifiedEncounterClaimOutcomeReportedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: DeidentifiedEncounterClaimOutcomeReportedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["encounter_id", "source", "outcome"]]
+
+
+class DeidentifiedEncounterClaimOutcomeReportedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payload `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.claim_outcome_reported.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
+    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedEncounterClaimOutcomeReportedEventData
+
+
 class ReferenceEncounterReadinessChangedEvent(TypedDict):
     specversion: Literal["1.0"]
     # Id of the event; in the payload `deidentified`, a keyed hash
@@ -3959,7 +4179,7 @@ class EncounterReadinessChangedEventDataSentCause(TypedDict):
     version: int
 
 
-EncounterReadinessChangedEventDataSent = TypedDict("EncounterReadinessChangedEventDataSent", {"encounter_id": "str", "from": "NotRequired[Literal[\"ready\", \"self_pay\", \"blocked\", \"not_completed\", \"voided\"]]", "to": "Literal[\"ready\", \"self_pay\", \"blocked\", \"not_completed\", \"voided\"]", "rules": "list[str]", "cause": "NotRequired[EncounterReadinessChangedEventDataSentCause]", "rules_version": "str"})
+EncounterReadinessChangedEventDataSent = TypedDict("EncounterReadinessChangedEventDataSent", {"encounter_id": "str", "from": "NotRequired[Literal[\n        \"ready\", \"self_pay\", \"blocked\", \"rejected\", \"not_completed\", \"voided\",\n    ]]", "to": "Literal[\n        \"ready\", \"self_pay\", \"blocked\", \"rejected\", \"not_completed\", \"voided\",\n    ]", "rules": "list[str]", "cause": "NotRequired[EncounterReadinessChangedEventDataSentCause]", "rules_version": "str"})
 
 
 class EncounterReadinessChangedEventData(TypedDict):
@@ -4008,7 +4228,7 @@ class DeidentifiedEncounterReadinessChangedEventDataSentCause(TypedDict):
     version: int
 
 
-DeidentifiedEncounterReadinessChangedEventDataSent = TypedDict("DeidentifiedEncounterReadinessChangedEventDataSent", {"encounter_id": "str", "from": "NotRequired[Literal[\"ready\", \"self_pay\", \"blocked\", \"not_completed\", \"voided\"]]", "to": "Literal[\"ready\", \"self_pay\", \"blocked\", \"not_completed\", \"voided\"]", "rules": "list[str]", "cause": "NotRequired[DeidentifiedEncounterReadinessChangedEventDataSentCause]"})
+DeidentifiedEncounterReadinessChangedEventDataSent = TypedDict("DeidentifiedEncounterReadinessChangedEventDataSent", {"encounter_id": "str", "from": "NotRequired[Literal[\n        \"ready\", \"self_pay\", \"blocked\", \"rejected\", \"not_completed\", \"voided\",\n    ]]", "to": "Literal[\n        \"ready\", \"self_pay\", \"blocked\", \"rejected\", \"not_completed\", \"voided\",\n    ]", "rules": "list[str]", "cause": "NotRequired[DeidentifiedEncounterReadinessChangedEventDataSentCause]"})
 
 
 class DeidentifiedEncounterReadinessChangedEventData(TypedDict):
@@ -4170,6 +4390,7 @@ class ReadinessRulesAppliedEventDataSentBefore(TypedDict):
     ready: NotRequired[int]
     self_pay: NotRequired[int]
     blocked: NotRequired[int]
+    rejected: NotRequired[int]
     not_completed: NotRequired[int]
     voided: NotRequired[int]
 
@@ -4180,6 +4401,7 @@ class ReadinessRulesAppliedEventDataSentAfter(TypedDict):
     ready: NotRequired[int]
     self_pay: NotRequired[int]
     blocked: NotRequired[int]
+    rejected: NotRequired[int]
     not_completed: NotRequired[int]
     voided: NotRequired[int]
 
@@ -4232,6 +4454,7 @@ class DeidentifiedReadinessRulesAppliedEventDataSentBefore(TypedDict):
     ready: NotRequired[int]
     self_pay: NotRequired[int]
     blocked: NotRequired[int]
+    rejected: NotRequired[int]
     not_completed: NotRequired[int]
     voided: NotRequired[int]
 
@@ -4242,6 +4465,7 @@ class DeidentifiedReadinessRulesAppliedEventDataSentAfter(TypedDict):
     ready: NotRequired[int]
     self_pay: NotRequired[int]
     blocked: NotRequired[int]
+    rejected: NotRequired[int]
     not_completed: NotRequired[int]
     voided: NotRequired[int]
 
@@ -4311,8 +4535,8 @@ ReferenceEvent = Union[
     "ReferenceProviderErasedEvent", "ReferenceFacilityErasedEvent", "ReferenceEncounterErasedEvent",
     "ReferenceDocumentErasedEvent", "ReferenceEncounterBilledEvent",
     "ReferenceEncounterBillingChangeAcknowledgedEvent", "ReferenceEncounterFindingAnsweredEvent",
-    "ReferenceEncounterReadinessChangedEvent", "ReferenceEncounterReadinessErasedEvent",
-    "ReferenceReadinessRulesAppliedEvent",
+    "ReferenceEncounterClaimOutcomeReportedEvent", "ReferenceEncounterReadinessChangedEvent",
+    "ReferenceEncounterReadinessErasedEvent", "ReferenceReadinessRulesAppliedEvent",
 ]
 
 
@@ -4321,8 +4545,8 @@ Event = Union[
     "EncounterUpsertedEvent", "DocumentUploadedEvent", "DocumentRemovedEvent", "PayerErasedEvent",
     "PatientErasedEvent", "ProviderErasedEvent", "FacilityErasedEvent", "EncounterErasedEvent",
     "DocumentErasedEvent", "EncounterBilledEvent", "EncounterBillingChangeAcknowledgedEvent",
-    "EncounterFindingAnsweredEvent", "EncounterReadinessChangedEvent", "EncounterReadinessErasedEvent",
-    "ReadinessRulesAppliedEvent",
+    "EncounterFindingAnsweredEvent", "EncounterClaimOutcomeReportedEvent",
+    "EncounterReadinessChangedEvent", "EncounterReadinessErasedEvent", "ReadinessRulesAppliedEvent",
 ]
 
 
@@ -4334,8 +4558,9 @@ DeidentifiedEvent = Union[
     "DeidentifiedProviderErasedEvent", "DeidentifiedFacilityErasedEvent",
     "DeidentifiedEncounterErasedEvent", "DeidentifiedDocumentErasedEvent",
     "DeidentifiedEncounterBilledEvent", "DeidentifiedEncounterBillingChangeAcknowledgedEvent",
-    "DeidentifiedEncounterFindingAnsweredEvent", "DeidentifiedEncounterReadinessChangedEvent",
-    "DeidentifiedEncounterReadinessErasedEvent", "DeidentifiedReadinessRulesAppliedEvent",
+    "DeidentifiedEncounterFindingAnsweredEvent", "DeidentifiedEncounterClaimOutcomeReportedEvent",
+    "DeidentifiedEncounterReadinessChangedEvent", "DeidentifiedEncounterReadinessErasedEvent",
+    "DeidentifiedReadinessRulesAppliedEvent",
 ]
 
 

@@ -658,6 +658,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/encounters/{id}/billed/{claim_id}/outcome": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Record what became of a claim
+         * @description Records what a payer or clearinghouse answered to a claim that was reported for the encounter, with the codes of a 277CA or 835 as sent. While the last claim is rejected or denied, the encounter has the state `rejected`, until it is billed again. A rejected claim does not count as filed in time, nor as billed where another encounter repeats the visit. Sending the same again changes nothing.
+         *
+         *     Needs the permission `write`.
+         */
+        post: operations["reportClaimOutcome"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/batch": {
         parameters: {
             query?: never;
@@ -1524,6 +1546,26 @@ export interface webhooks {
          * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["encounterFindingAnswered"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "chartledger.encounter.claim_outcome_reported.v1": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Encounter claim outcome reported
+         * @description Sent at least once to every webhook whose filters it matches, in order for each record and document, and for the readiness of each encounter.
+         */
+        post: operations["encounterClaimOutcomeReported"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3061,10 +3103,10 @@ export interface components {
              */
             version: number;
             /**
-             * @description `ready`: nothing blocks billing; `self_pay`: the same, and the patient pays: no claim is to be sent; `blocked`: something blocks billing; `not_completed`: `is_completed` is not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else
+             * @description `ready`: nothing blocks billing; `self_pay`: the same, and the patient pays: no claim is to be sent; `blocked`: something blocks billing; `rejected`: the last claim was rejected or denied, whatever blocks the next one; `not_completed`: `is_completed` is not `true`, regardless of findings; `voided`: `voided_at` is set, regardless of everything else
              * @enum {string}
              */
-            state: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
+            state: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
             /**
              * Format: date-time
              * @description The time that this describes
@@ -3114,6 +3156,56 @@ export interface components {
                     versions: components["schemas"]["UsedVersion"][];
                     /** @description The reason, as sent */
                     reason: string;
+                };
+                /** @description What became of the claim last; omitted if nothing was reported */
+                outcome?: {
+                    /**
+                     * Format: date-time
+                     * @description When it was recorded
+                     * @example 2026-03-14T09:30:00.000Z
+                     */
+                    at: string;
+                    /** @description Who recorded it */
+                    principal: {
+                        /** @enum {string} */
+                        type: "api_key" | "source" | "user" | "operator" | "service";
+                        id: string;
+                        /** @description Name of the key or user; kept after deletion */
+                        name: string | null;
+                    };
+                    /**
+                     * @description The X12 transaction that it comes from, or `other`
+                     * @enum {string}
+                     */
+                    source: "835" | "277CA" | "other";
+                    /**
+                     * @description `accepted`; `rejected`: the payer has not taken the claim in; `denied`: the payer does not pay; `paid`
+                     * @enum {string}
+                     */
+                    outcome: "accepted" | "rejected" | "denied" | "paid";
+                    /** @description The status codes of a 277CA (STC), as sent */
+                    statuses?: {
+                        /** @example A7 */
+                        category: string;
+                        /** @example 562 */
+                        code: string;
+                        /** @example 85 */
+                        entity?: string;
+                    }[];
+                    /** @description The groups and reason codes of an 835 (CAS), as sent */
+                    adjustments?: {
+                        /** @example CO */
+                        group: string;
+                        /** @example 16 */
+                        code: string;
+                    }[];
+                    /** @description The remark codes of an 835 (LQ, MIA, MOA), as sent */
+                    remarks?: string[];
+                    /**
+                     * @description The number that the payer gave the claim: a replacement refers to it
+                     * @example 2026031400123
+                     */
+                    payer_claim_number?: string;
                 };
             } | null;
             /** @description `null` if no filing limit is set for the payer, or it got a claim for the encounter in time */
@@ -3335,6 +3427,7 @@ export interface components {
                     ready: number;
                     self_pay: number;
                     blocked: number;
+                    rejected: number;
                     not_completed: number;
                     voided: number;
                 };
@@ -3365,7 +3458,7 @@ export interface components {
              */
             id: string;
             /** @enum {string} */
-            state: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
+            state: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
             date_of_service: string | null;
             patient_id: string | null;
             /** @description Payer of the patient's primary insurance */
@@ -3385,6 +3478,11 @@ export interface components {
                  * @example claim-1
                  */
                 claim_id: string;
+                /**
+                 * @description What became of it last; `null` if nothing was reported
+                 * @enum {string|null}
+                 */
+                outcome: "accepted" | "rejected" | "denied" | "paid" | null;
             } | null;
             /** @description `null` if no filing limit is set for the payer, or it got a claim for the encounter in time */
             filing: {
@@ -3619,6 +3717,58 @@ export interface components {
              * @example 2
              */
             version?: number;
+        };
+        /** @description What became of a claim was recorded. */
+        ClaimOutcomeWritten: {
+            /** @description Always `true` */
+            success: boolean;
+            message: string;
+            /**
+             * @description The current version of the encounter
+             * @example 2
+             */
+            version: number;
+            /**
+             * @description `created`: billed for the first time; `updated`: something had been recorded before; `unchanged`: everything was already recorded
+             * @enum {string}
+             */
+            outcome: "created" | "updated" | "unchanged";
+        };
+        /** @description What became of a claim: codes as they were sent, without what they mean. */
+        ClaimOutcome: {
+            /**
+             * @description The X12 transaction that it comes from, or `other`
+             * @enum {string}
+             */
+            source: "835" | "277CA" | "other";
+            /**
+             * @description `accepted`; `rejected`: the payer has not taken the claim in; `denied`: the payer does not pay; `paid`
+             * @enum {string}
+             */
+            outcome: "accepted" | "rejected" | "denied" | "paid";
+            /** @description The status codes of a 277CA (STC), as sent */
+            statuses?: {
+                /** @example A7 */
+                category: string;
+                /** @example 562 */
+                code: string;
+                /** @example 85 */
+                entity?: string;
+            }[];
+            /** @description The groups and reason codes of an 835 (CAS), as sent */
+            adjustments?: {
+                /** @example CO */
+                group: string;
+                /** @example 16 */
+                code: string;
+            }[];
+            /** @description The remark codes of an 835 (LQ, MIA, MOA), as sent */
+            remarks?: string[];
+            /**
+             * @description The number that the payer gave the claim: a replacement refers to it
+             * @example 2026031400123
+             */
+            payer_claim_number?: string;
         };
         /** @description One record of a batch. */
         BatchLine: components["schemas"]["PayerLine"] | components["schemas"]["PatientLine"] | components["schemas"]["ProviderLine"] | components["schemas"]["FacilityLine"] | components["schemas"]["EncounterLine"];
@@ -3935,7 +4085,7 @@ export interface components {
             url: string;
             description: string | null;
             kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
-            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
+            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.claim_outcome_reported.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
             payload: "reference" | "full" | "deidentified";
             /** @enum {string} */
@@ -4007,7 +4157,7 @@ export interface components {
             url: string;
             description: string | null;
             kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
-            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
+            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.claim_outcome_reported.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
             payload: "reference" | "full" | "deidentified";
             /** @enum {string} */
@@ -4102,7 +4252,7 @@ export interface components {
             url: string;
             description: string | null;
             kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
-            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
+            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.claim_outcome_reported.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
             payload: "reference" | "full" | "deidentified";
             /** @enum {string} */
@@ -5772,7 +5922,7 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
                 /** @description Only encounters in this state */
-                state?: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
+                state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
                 rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
                 /** @description Encounters with a finding that they put right */
@@ -5828,7 +5978,7 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
                 /** @description Only encounters in this state */
-                state?: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
+                state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
                 rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
                 /** @description Encounters with a finding that they put right */
@@ -5882,7 +6032,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only encounters in this state */
-                state?: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
+                state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
                 rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
                 /** @description Encounters with a finding that they put right */
@@ -6036,6 +6186,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BillingWritten"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    reportClaimOutcome: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The `id` that the encounter was sent with, percent-encoded */
+                id: string;
+                /** @description The caller's id for the claim that was sent */
+                claim_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ClaimOutcome"];
+            };
+        };
+        responses: {
+            /** @description It is durably recorded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimOutcomeWritten"];
                 };
             };
             /** @description An error */
@@ -6491,7 +6682,7 @@ export interface operations {
                      *       "chartledger.patient.upserted.v1"
                      *     ]
                      */
-                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
+                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.claim_outcome_reported.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
                     /**
                      * @description Name of the organization or person that receives the data
                      * @example Billing Partners LLC
@@ -6662,7 +6853,7 @@ export interface operations {
                      *       "chartledger.patient.upserted.v1"
                      *     ]
                      */
-                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
+                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.claim_outcome_reported.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
                     /**
                      * @description Name of the organization or person that receives the data
                      * @example Billing Partners LLC
@@ -9100,6 +9291,140 @@ export interface operations {
         };
         responses: never;
     };
+    encounterClaimOutcomeReported: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the message, the same for every attempt and every replay: a message with an id that you have seen before is a repeat */
+                "webhook-id": string;
+                /** @description When it was sent, in seconds since 1970 */
+                "webhook-timestamp": string;
+                /** @description Signatures, separated by spaces, one for each valid secret: `v1,` followed by the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the base64-decoded part of the secret after `whsec_` (Standard Webhooks) */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": {
+                    /** @enum {string} */
+                    specversion: "1.0";
+                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    id: string;
+                    source: string;
+                    /** @enum {string} */
+                    type: "chartledger.encounter.claim_outcome_reported.v1";
+                    /** @description The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness` */
+                    subject: string;
+                    /** @description Position in the log; sorts as text */
+                    sequence: string;
+                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
+                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    pseudonymepoch?: number;
+                    /**
+                     * Format: uri
+                     * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+                     */
+                    dataschema?: string;
+                    /**
+                     * Format: date-time
+                     * @description When it was recorded; in the payload `deidentified`, only the year
+                     * @example 2026-03-14T09:30:00.000Z
+                     */
+                    time: string;
+                    /** @enum {string} */
+                    datacontenttype: "application/json";
+                    data: {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        /**
+                         * @description The result. `removed`: a document was removed; `erased`: everything known about it was permanently erased, and must be erased from any copies
+                         * @enum {string}
+                         */
+                        outcome: "created" | "updated" | "unchanged" | "removed" | "erased";
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                        /** @description Always `true`: the message would have contained values but would have been larger than 256 KB; read the record instead */
+                        truncated?: boolean;
+                    } | {
+                        /**
+                         * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        sent: {
+                            /**
+                             * @description The caller's encounter identifier
+                             * @example encounter-4001
+                             */
+                            encounter_id: string;
+                            /**
+                             * @description The caller's id for the claim that was sent
+                             * @example claim-7001
+                             */
+                            claim_id: string;
+                            /**
+                             * @description The X12 transaction that it comes from, or `other`
+                             * @enum {string}
+                             */
+                            source: "835" | "277CA" | "other";
+                            /**
+                             * @description `rejected`: the payer has not taken the claim in; `denied`: the payer does not pay it
+                             * @enum {string}
+                             */
+                            outcome: "accepted" | "rejected" | "denied" | "paid";
+                            /** @description The status codes of a 277CA, as sent */
+                            statuses?: {
+                                category: string;
+                                code: string;
+                                entity?: string;
+                            }[];
+                            /** @description The groups and reason codes of an 835, as sent */
+                            adjustments?: {
+                                group: string;
+                                code: string;
+                            }[];
+                            /** @description The remark codes of an 835, as sent */
+                            remarks?: string[];
+                            /** @description The number that the payer gave the claim */
+                            payer_claim_number?: string;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
+                        changed: string[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            encounter_id: string;
+                            /**
+                             * @description The X12 transaction that it comes from, or `other`
+                             * @enum {string}
+                             */
+                            source: "835" | "277CA" | "other";
+                            /**
+                             * @description `rejected`: the payer has not taken the claim in; `denied`: the payer does not pay it
+                             * @enum {string}
+                             */
+                            outcome: "accepted" | "rejected" | "denied" | "paid";
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("encounter_id" | "source" | "outcome")[];
+                    };
+                };
+            };
+        };
+        responses: never;
+    };
     encounterReadinessChanged: {
         parameters: {
             query?: never;
@@ -9176,9 +9501,9 @@ export interface operations {
                              * @description Omitted if nothing was reported for the encounter before
                              * @enum {string}
                              */
-                            from?: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
+                            from?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                             /** @enum {string} */
-                            to: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
+                            to: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                             /**
                              * @description The rules with findings
                              * @example [
@@ -9213,9 +9538,9 @@ export interface operations {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             encounter_id: string;
                             /** @enum {string} */
-                            from?: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
+                            from?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                             /** @enum {string} */
-                            to: "ready" | "self_pay" | "blocked" | "not_completed" | "voided";
+                            to: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                             /**
                              * @description The rules with findings
                              * @example [
@@ -9416,6 +9741,7 @@ export interface operations {
                                 ready?: number;
                                 self_pay?: number;
                                 blocked?: number;
+                                rejected?: number;
                                 not_completed?: number;
                                 voided?: number;
                             };
@@ -9430,6 +9756,7 @@ export interface operations {
                                 ready?: number;
                                 self_pay?: number;
                                 blocked?: number;
+                                rejected?: number;
                                 not_completed?: number;
                                 voided?: number;
                             };
@@ -9457,6 +9784,7 @@ export interface operations {
                                 ready?: number;
                                 self_pay?: number;
                                 blocked?: number;
+                                rejected?: number;
                                 not_completed?: number;
                                 voided?: number;
                             };
@@ -9471,6 +9799,7 @@ export interface operations {
                                 ready?: number;
                                 self_pay?: number;
                                 blocked?: number;
+                                rejected?: number;
                                 not_completed?: number;
                                 voided?: number;
                             };

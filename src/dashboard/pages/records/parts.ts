@@ -168,6 +168,7 @@ const texts: Record<ReadinessState, string> = {
   ready: 'Nothing blocks billing.',
   self_pay: 'Nothing blocks billing. The patient pays: no claim is to be sent.',
   blocked: 'A payer would refuse it.',
+  rejected: 'The last claim was rejected or denied.',
   not_completed: 'It is not marked as completed.',
   voided: 'It is void and must not be billed.',
 };

@@ -104,6 +104,7 @@ export const suspectedDuplicate: Rule = {
 
 export const duplicateOfBilled: Rule = {
   code: 'duplicate_of_billed',
+  version: 2,
   severity: 'blocks',
   owner: 'billing',
   title: 'No other encounter with the same patient, provider, day of service and facility was billed',
@@ -117,7 +118,10 @@ export const duplicateOfBilled: Rule = {
       const billed = sameVisitBilled.get(record.id);
       const text =
         'This other encounter has the same patient, provider, day of service and facility, and was billed: the claim would be refused as a duplicate.';
-      return billed === undefined ? [] : [{ record, field: 'date_of_service', text, claimId: billed.id }];
+      // The payer has not got what was rejected.
+      return billed === undefined || billed.outcome === 'rejected'
+        ? []
+        : [{ record, field: 'date_of_service', text, claimId: billed.id }];
     });
   },
 };

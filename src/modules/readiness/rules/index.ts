@@ -95,12 +95,13 @@ export function blocksAt({ severity, answer }: Pick<Finding, 'severity' | 'answe
 
 /** How an encounter stands at a moment by the findings that stand then: what is void, or not completed, is not billed, whatever else is right. */
 export function readinessState(
-  { encounter, payer }: BillingFacts,
+  { encounter, payer, claim }: BillingFacts,
   standing: readonly Pick<Finding, 'severity' | 'answer'>[],
   at: number,
 ): ReadinessState {
   if (isVoid(encounter)) return 'voided';
   if (encounter.fields.is_completed !== true) return 'not_completed';
+  if (claim?.outcome === 'rejected' || claim?.outcome === 'denied') return 'rejected';
   if (standing.some((finding) => blocksAt(finding, at))) return 'blocked';
   return isSelfPay(payer) ? 'self_pay' : 'ready';
 }

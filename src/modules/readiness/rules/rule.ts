@@ -1,7 +1,7 @@
 import { bodyOf } from '../../../../projections/projection.ts';
 import { documentPartitions, documentsModel } from '../../../../projections/records.ts';
 import { dataAs, type RecordedEvent } from '../../../domain/events/event.ts';
-import type { UsedVersion } from '../../../domain/events/readinessEvents.ts';
+import type { ClaimOutcome, UsedVersion } from '../../../domain/events/readinessEvents.ts';
 import { codeSetStream, readinessStream, recordStream } from '../../../domain/events/streams.ts';
 import { upcast } from '../../../domain/events/upcasting.ts';
 import type { DocumentCategory } from '../../../domain/records/document.ts';
@@ -226,6 +226,8 @@ export interface Claim {
   id: string;
   /** When it was reported: ISO 8601, UTC. */
   at: string;
+  /** What became of it last; undefined before anything was reported. */
+  outcome?: ClaimOutcome;
 }
 
 export type FirstBilled = ReadonlyMap<string, number>;
