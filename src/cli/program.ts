@@ -117,6 +117,12 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       load: async () => (await import('./commands/import/command.ts')).addImportCommand,
     },
     {
+      name: 'pull',
+      summary: 'Read changes from an EMR and import them',
+      description: 'EMRs that do not send: what changed there is read and imported.',
+      modules: [{ load: async () => (await import('./commands/pull/command.ts')).addPullCommands }],
+    },
+    {
       name: 'records',
       summary: 'Read, search, trace, prove and erase records',
       description:

@@ -33,7 +33,14 @@ onEmbeddedEngines((start) => {
   test('every body that is no record refuses a field that it does not know, and names those that it does', async () => {
     const bodies = closedBodies();
     expect(bodies.map(({ id }) => id).sort()).toEqual([
-      ...['acknowledgeBillingChanges', 'createWebhook', 'recordEncounterBilled', 'replayWebhook'],
+      ...[
+        'acknowledgeBillingChanges',
+        'answerReadinessFinding',
+        'createWebhook',
+        'recordEncounterBilled',
+        'recordImport',
+        'replayWebhook',
+      ],
       ...['rotateWebhookSecret', 'search', 'updateWebhook'],
     ]);
     const appended = await appendedBy(service, async () => {

@@ -30,6 +30,7 @@ const homes: Record<string, string> = {
   sax: 'src/modules/records/commands/',
   'openid-client': 'src/modules/auth/',
   nodemailer: 'src/modules/notifications/',
+  jose: 'src/modules/auth/',
   commander: 'src/cli/',
 };
 

@@ -15,6 +15,7 @@ import { type EventsPorts, readEvents } from './events.ts';
 import type { FhirPorts } from './fhir.ts';
 import { readDocumentHistory, readRecordHistory } from './history.ts';
 import { receiveMessages } from './hl7.ts';
+import { recordImport } from './imports.ts';
 import { type ProofPorts, readDocumentProof, readRecordProof } from './proofs.ts';
 import { readinessEndpoints } from './readiness.ts';
 import { answerEndpoints } from './readinessAnswers.ts';
@@ -47,6 +48,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   ...answerEndpoints,
   ...billingEndpoints,
   sendBatch,
+  recordImport,
   receiveMessages,
   searchRecords,
   ...documentEndpoints,

@@ -29,6 +29,7 @@ const accessTexts: Record<AccessAction, string> = {
   'record.dry_run': 'Dry runs answered',
   'record.undo': 'Undo planned or applied',
   'record.batch': 'Batch lines refused',
+  'file.imported': 'File imported',
   'document.list': 'Documents listed',
   'document.download': 'Document downloaded',
   'document.history': 'Document history read',

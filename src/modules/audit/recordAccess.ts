@@ -32,6 +32,7 @@ export const accessActions = [
   'record.dry_run',
   'record.undo',
   'record.batch',
+  'file.imported',
   'document.list',
   'document.download',
   'document.history',

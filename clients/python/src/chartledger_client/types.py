@@ -1622,6 +1622,29 @@ class EncounterLine(TypedDict):
     if_match: NotRequired[int | Literal["*"]]
 
 
+class ImportRecorded(TypedDict):
+    """The file is in the audit trail."""
+
+    # Always `true`
+    success: bool
+    message: str
+
+
+class ImportedFile(TypedDict):
+    """A file whose records were all answered. Names of files are not sent: they can contain patient data."""
+
+    # SHA-256 of the bytes of the file
+    sha256: str
+    # The format of the file
+    format: Literal["csv", "fhir", "hl7v2", "ndjson"]
+    # Where the file came from: an export or a search of an EMR, or a watched folder
+    origin: Literal["bulk_export", "search", "folder"]
+    # Number of its records or messages that were accepted
+    accepted: int
+    # Number of its records or messages that were rejected
+    rejected: int
+
+
 class FoundPage(TypedDict):
     """A page of results."""
 

@@ -708,6 +708,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/imports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Record that a file was imported
+         * @description Adds one entry to the audit trail for a file whose records were sent, with the number of those that were accepted and rejected. `chartledger pull fhir` and `chartledger watch` send it for each file. The file itself is not sent.
+         *
+         *     Needs the permission `write` or `write:payer` or `write:patient` or `write:provider` or `write:facility` or `write:encounter` or `write:document`.
+         */
+        post: operations["recordImport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/hl7/v2": {
         parameters: {
             query?: never;
@@ -3827,6 +3849,31 @@ export interface components {
             /** @description Write only if the record has this version, or with `*`, only if it exists */
             if_match?: number | "*";
         };
+        /** @description The file is in the audit trail. */
+        ImportRecorded: {
+            /** @description Always `true` */
+            success: boolean;
+            message: string;
+        };
+        /** @description A file whose records were all answered. Names of files are not sent: they can contain patient data. */
+        ImportedFile: {
+            /** @description SHA-256 of the bytes of the file */
+            sha256: string;
+            /**
+             * @description The format of the file
+             * @enum {string}
+             */
+            format: "csv" | "fhir" | "hl7v2" | "ndjson";
+            /**
+             * @description Where the file came from: an export or a search of an EMR, or a watched folder
+             * @enum {string}
+             */
+            origin: "bulk_export" | "search" | "folder";
+            /** @description Number of its records or messages that were accepted */
+            accepted: number;
+            /** @description Number of its records or messages that were rejected */
+            rejected: number;
+        };
         /** @description A page of results. */
         FoundPage: {
             items: components["schemas"]["Found"][];
@@ -6269,6 +6316,42 @@ export interface operations {
                 };
                 content: {
                     "application/x-ndjson": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    recordImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportedFile"];
+            };
+        };
+        responses: {
+            /** @description It is durably recorded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportRecorded"];
                 };
             };
             /** @description An error */

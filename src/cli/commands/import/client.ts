@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { FieldMessage } from '../../../platform/errors.ts';
+import { version } from '../../../platform/version.ts';
 import { failureOf, parseJson, retryAfterSeconds } from '../../lib/client.ts';
 import { ImportError, NothingAccepted } from './source.ts';
 
@@ -261,5 +262,48 @@ export function refusedBatch(client: ImportClient, { status, text }: Answer): Im
   if (status >= 500) return client.away(`status ${status}`);
   return new ImportError(
     `The service refused a batch (${status}): ${refused.error} Start over with --fresh, or send to a service of this version.`,
+  );
+}
+
+/** A file that was imported, as `POST /integration/imports` takes it. */
+export interface ImportedFile {
+  sha256: string;
+  format: 'csv' | 'fhir' | 'hl7v2' | 'ndjson';
+  origin: 'bulk_export' | 'search' | 'folder';
+  accepted: number;
+  rejected: number;
+}
+
+/**
+ * Adds a file to the audit trail of the workspace, once for its name, which must be unique to the import. Rejects as
+ * `ImportClient.send` does.
+ */
+export async function recordImportedFile(
+  { url, key }: { url: URL; key: string },
+  file: ImportedFile,
+  name: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const userAgent = `chartledger-import/${version}`;
+  const client = new ImportClient({
+    url,
+    key,
+    userAgent,
+    stop: signal,
+    abandon: signal,
+    onWait: () => undefined,
+  });
+  const body = new TextEncoder().encode(JSON.stringify(file));
+  const sending = {
+    path: '/integration/imports',
+    headers: { 'content-type': 'application/json' },
+    idempotencyKey: `file-${name}`,
+    body: () => body,
+  };
+  const { status, text } = await client.send(sending);
+  if (status === 200) return;
+  const refused = refusedSchema.safeParse(parseJson(text)).data;
+  throw new ImportError(
+    `The service did not record the file in the audit trail (${status}): ${refused?.error ?? ''}`,
   );
 }

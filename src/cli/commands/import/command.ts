@@ -292,9 +292,46 @@ async function importRecords(
   }
   const endOfSignals = stopOnSignal(stop, abandon);
   await runImport(job).finally(endOfSignals);
-  job.rejects.close();
-  job.warnings.close();
+  closeReports(job);
   reportEnd(job, options.json === true);
+}
+
+function closeReports({ rejects, warnings }: ImportJob): void {
+  rejects.close();
+  warnings.close();
+}
+
+/** A file to be imported for another command, and where its reports and its progress are kept. */
+export interface FileImport
+  extends Pick<ImportOptions, 'format' | 'mapping' | 'unchanged'>,
+    Required<Pick<ImportOptions, 'rejectFile' | 'warningFile' | 'stateFile'>> {
+  /** Address of the service. */
+  url: URL;
+  key: string;
+}
+
+/**
+ * Imports a file as the command does, and resumes where an earlier call stopped; returns what was counted. Rejects with
+ * `ImportError` when the file cannot be read, or the service cannot be reached: its progress is then kept. Rejects with an
+ * `AbortError` after the signal.
+ */
+export async function importFile(
+  path: string,
+  { key, ...options }: FileImport,
+  signal: AbortSignal,
+): Promise<ImportCounts> {
+  const stop = new AbortController();
+  const onAbort = () => stop.abort(signal.reason);
+  signal.throwIfAborted();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    const job = await openJob(path, { ...options, category: 'medical_record' }, key, stop, stop);
+    await runImport(job).finally(() => closeReports(job));
+    stop.signal.throwIfAborted();
+    return job.tally.counts();
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
 /** `chartledger import` */

@@ -286,8 +286,11 @@ function requireSame(path: string, { begun, identity }: ImportProgress, now: Imp
   );
 }
 
-/** Returns false when the file is new to this process, and another one has created it. */
-function writeDurably(path: string, text: string, isNew: boolean): boolean {
+/**
+ * Writes a file readable by its owner only, durably and as a whole. Returns false when the file is new to this process, and another
+ * one has created it. Throws the file system's error.
+ */
+export function writeDurably(path: string, text: string, isNew: boolean): boolean {
   const temporary = `${path}.${process.pid}.new`;
   const file = openSync(temporary, 'w', OWNER_ONLY);
   try {
