@@ -45,7 +45,7 @@ const show = async (page: Page) => {
   await page.getByRole('button', { name: 'Show' }).click();
   await page.waitForLoadState();
 };
-const requests = (page: Page) => page.locator('tbody th').allInnerTexts();
+const requests = (page: Page) => page.locator('[aria-label$="newest first"] tbody th').allInnerTexts();
 const all = [
   'GET /integration/payers/:id',
   'POST /integration/batch',
@@ -56,6 +56,11 @@ const all = [
 test('the refused requests of a workspace are limited by the form, and the address holds the filters', async () => {
   const page = await dashboard.openAs('compliance', path());
   expect(await requests(page)).toEqual(all);
+  await page.getByText('By key and field').click();
+  const matrix = page.getByRole('region', { name: 'Refused requests by key and field' });
+  const cells = await matrix.getByRole('row').filter({ hasText: 'EMR connector' }).innerText();
+  expect(cells).toMatch(/EMR connector(\s+1)+/);
+  expect(await matrix.getByRole('columnheader', { name: 'last_name' }).count()).toBe(1);
   await expectAccessible(page);
   await takePictures(page, 'requests');
   await page.getByLabel('API key').selectOption('EMR connector');

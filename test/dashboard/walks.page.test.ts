@@ -7,9 +7,9 @@ import { parseProof, proofProblem } from '../../src/modules/integrity/proofs.ts'
 import { PublicKeys } from '../../src/modules/integrity/publicKeys.ts';
 import { parseSigningKey } from '../../src/modules/integrity/signing.ts';
 
-import { expectAccessible, startDashboard, type TestDashboard, Walk } from '../support/dashboard.ts';
+import { expectAccessible, startDashboard, TestApp, type TestDashboard, Walk } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/output.ts';
+import { notePhi, phi } from '../support/output.ts';
 import { documentForm, documentsPath, samples } from '../support/samples.ts';
 import { accessesBy, changesBy, startTestService, type TestService } from '../support/service.ts';
 import { createWebhook, HookEndpoint, openLoopback } from '../support/webhooks.ts';
@@ -42,7 +42,7 @@ const [changed, moved, later] = [patient, patient, patient].map(({ id }) => samp
 const removed = phi('consent');
 
 beforeAll(async () => {
-  service = await startTestService(openLoopback);
+  service = await startTestService({ ...openLoopback, DASHBOARD_REQUIRE_TOTP: 'viewer' });
   [dashboard, endpoint] = await Promise.all([startDashboard(service), HookEndpoint.open()]);
   const workspace = service.workspaceId('clinic');
   root = `/workspaces/${workspace}`;
@@ -162,7 +162,8 @@ test('a key leads to its errors, and each to a call with curl', async () => {
   await walk.sees(page.getByRole('row').filter({ hasText: 'EMR connector' }));
   await walk.follow('Refused requests of EMR connector');
   await walk.sees(page.getByRole('row').filter({ hasText: requestId }));
-  expect(await page.locator('tbody tr').count()).toBe(1);
+  const list = page.getByRole('region', { name: 'Refused requests, newest first' });
+  expect(await list.locator('tbody tr').count()).toBe(1);
   await walk.follow('POST /integration/patients');
   await walk.sees(
     page.locator('#request-call').getByText(`curl -X POST '${service.url}/integration/patients'`),
@@ -191,6 +192,58 @@ test('a failing webhook leads to the message, to its record, and back to another
   });
   expect(changes.map(({ type }) => type)).toEqual(['WebhookReplayRequested']);
   await eventually(() => expect(endpoint.accepted.length).toBeGreaterThan(0));
+  walk.ends();
+});
+
+test('a key is rotated, and the old one still works for the time chosen', async () => {
+  const { key } = await service.keys.createKey(service.workspaceId('clinic'), 'Rotating', ['read']);
+  const walk = await Walk.from(page, root);
+  await walk.follow('API keys');
+  const row = page.getByRole('row').filter({ hasText: 'Rotating' });
+  await walk.sees(row);
+  const changes = await changesBy(service, async () => {
+    await walk.click(row.getByRole('link', { name: 'Rotate' }));
+    await walk.press('Rotate API key');
+    await walk.sees(page.getByLabel('The key'));
+  });
+  expect(changes.map(({ type }) => type)).toEqual(['ApiKeyRotated']);
+  const fresh = await page.getByLabel('The key').inputValue();
+  notePhi(fresh);
+  for (const one of [key, fresh])
+    expect((await service.as(one).get(`/integration/patients/${patient.id}`)).status).toBe(200);
+  walk.ends();
+});
+
+test('somebody is invited with the least rights, and signs in with a second factor', async () => {
+  const workspace = service.workspaceId('clinic');
+  const invited = phi('viewer@clinic.example');
+  const walk = await Walk.from(page, root);
+  await walk.follow('Users');
+  await walk.type(page.getByLabel('Name'), invited);
+  await walk.sees(page.getByRole('button', { name: 'Invite user' }));
+  await page.getByLabel('Role').selectOption('viewer');
+  await walk.click(page.getByLabel(workspace, { exact: true }));
+  await walk.press('Invite user');
+  await walk.sees(page.getByLabel('The link'));
+  walk.ends();
+  const link = await page.getByLabel('The link').inputValue();
+  notePhi(link);
+  const theirs = await dashboard.open(link.slice(`${service.url}/dashboard`.length));
+  const theirWalk = await Walk.from(theirs, link.slice(`${service.url}/dashboard`.length));
+  const password = phi('correct horse battery');
+  await theirWalk.type(theirs.getByLabel('Password', { exact: true }), password);
+  await theirWalk.type(theirs.getByLabel('Confirm password'), password);
+  await theirWalk.sees(theirs.getByRole('button', { name: 'Set password and sign in' }));
+  await theirWalk.press('Set password and sign in');
+  await theirWalk.sees(theirs.getByLabel('Code'));
+  const app = new TestApp((await theirs.locator('main code').first().textContent()) ?? '');
+  await theirWalk.type(theirs.getByLabel('Code'), await app.code());
+  await theirWalk.press('Turn on');
+  await theirWalk.sees('Two-factor sign-in is on');
+  theirWalk.ends();
+  await theirs.goto(`/dashboard${root}`);
+  expect(await theirs.locator('nav.menu a').allInnerTexts()).not.toContain('Records');
+  await theirs.context().close();
 });
 
 test('what was refused since yesterday is understood, and a call that is accepted is at hand', async () => {

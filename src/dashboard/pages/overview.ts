@@ -321,6 +321,7 @@ ${card('Refusals by reason', 'reasons')}
 ${card('Time from arrival to the log', 'times')}
 ${card('Writes by kind', 'kinds')}
 ${card(`Failed webhook attempts per ${per}`, 'webhook-attempts')}
+${card('Webhook messages waiting to be retried', 'webhook-backlog')}
 </div>
 <details class="figures"><summary>Figures for each bar</summary>${place('bars')}</details>
 ${may(phiReaders) && html`<h2>API keys and sources</h2>${place('keys')}`}

@@ -20,7 +20,7 @@ import type { Webhook } from '../../modules/webhooks/webhook.ts';
 import { systemClock } from '../../storage/rateLimiters.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
-import { barChart, type ChartPoint, stateStrip } from '../components/charts.ts';
+import { barChart, type ChartPoint, lineChart, stateStrip } from '../components/charts.ts';
 import {
   type Html,
   type HtmlValue,
@@ -222,7 +222,13 @@ function timeSeries(overview: Overview): Html {
   });
   const within = (share: number) => `${timeWithin(sum, share).toLocaleString('en-US')} ms`;
   return html`<p class="chart-total"><strong>${within(0.5)}</strong> <span class="muted">median, 99% within ${within(0.99)}</span></p>
-${barChart(`Milliseconds per ${per} within which 99% of records were logged: ${within(0.99)} in ${words}`, points)}`;
+${barChart(
+  {
+    summary: `Milliseconds per ${per} within which 99% of records were logged: ${within(0.99)} in ${words}`,
+    unit: 'milliseconds',
+  },
+  points,
+)}`;
 }
 
 /** Returns the bound within which this share of the times lies, in milliseconds; 0 without any. */
@@ -269,7 +275,7 @@ export function totalledChart(
       ? `${name} per ${per}: none in ${words}`
       : `${name} per ${per}: ${sum} in ${words}, at most ${most}, at ${peak}`;
   return html`<p class="chart-total"><strong>${sum.toLocaleString('en-US')}</strong> <span class="muted">in ${words}</span></p>
-${barChart(summary, points, tone)}`;
+${barChart({ summary, unit: name.toLowerCase(), tone }, points)}`;
 }
 
 function reasons(overview: Overview): Html {
@@ -463,6 +469,31 @@ function webhookSeries({ bars, results, range, workspace, may }: Overview): Html
 ${results.some(({ isWhole }) => !isWhole) && html`<p class="muted">For webhooks with many attempts, only the last ones are counted.</p>`}`;
 }
 
+/** Returns how many messages waited to be retried at the end of each bar. */
+function backlogSeries({ bars, results, range }: Overview): Html {
+  if (results.length === 0) return empty('No webhooks.');
+  const waits = results.flatMap(({ results: all }) => waitsAmong(all));
+  const points = bars.map(({ to, name }) => ({
+    name,
+    value: waits.filter(({ from, until }) => from < to && until >= to).length,
+  }));
+  const now = points.at(-1)?.value ?? 0;
+  const { words } = ranges[range];
+  const summary = `Messages waiting to be retried: ${now} now, at most ${Math.max(...points.map(({ value }) => value))} in ${words}`;
+  return html`<p class="chart-total"><strong>${now.toLocaleString('en-US')}</strong> <span class="muted">now</span></p>
+${lineChart({ summary, unit: 'messages', tone: 'bad' }, points)}`;
+}
+
+/** Returns from when until when messages waited, in milliseconds since 1970: those that an attempt did not settle. */
+function waitsAmong(results: WebhookResults['results']): { from: number; until: number }[] {
+  return [...Map.groupBy(results, ({ message }) => message).values()].flatMap((attempts) => {
+    const [last, first] = [attempts[0], attempts.at(-1)];
+    if (!last || !first || (attempts.length === 1 && last.isOver)) return [];
+    const until = last.isOver ? last.at : Number.POSITIVE_INFINITY;
+    return [{ from: first.isFirst ? first.at : 0, until }];
+  });
+}
+
 function failuresIn({ from, to }: Bar, results: WebhookResults['results']): number {
   return results.filter(({ at, isTaken }) => !isTaken && at >= from && at < to).length;
 }
@@ -586,6 +617,7 @@ export const figures = {
   refusals: refusalSeries,
   times: timeSeries,
   'webhook-attempts': webhookSeries,
+  'webhook-backlog': backlogSeries,
   reasons,
   kinds: byKind,
   keys: (overview: Overview) => (overview.may(phiReaders) ? byKey(overview) : html``),

@@ -232,9 +232,51 @@ async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> 
   const columns = requestColumns(ports.names, workspace, document);
   const counted = await countRefusedRequests(ports, workspace, filter);
   const body = html`${found.items.length > 0 && total(counted, 'refused request', 'refused requests')}
+${pageToken === undefined && faultMatrix(ports.names, workspace, sent, found.items)}
 ${found.items.length > 0 && table('Refused requests, newest first', columns, groupsOf(found.items))}
 ${older(workspace, sent, found, pageToken === undefined)}`;
   return { page: framed(ports, visit, sent, body) };
+}
+
+/** Fields that have a column of their own. */
+const MOST_COLUMNS = 6;
+
+/** Returns how many of the refused requests had a fault in a field, by key or source; nothing where that is only one pair. */
+function faultMatrix(
+  names: PrincipalNames,
+  workspace: string,
+  sent: Record<string, string>,
+  items: readonly RefusedRequest[],
+): Html | undefined {
+  const pairs = items.flatMap((entry) =>
+    refusedRequestView(entry).fields.map((field) => ({ field, principal: entry.principal })),
+  );
+  const byCount = ([, one]: [string, unknown[]], [, other]: [string, unknown[]]) => other.length - one.length;
+  const fields = [...Map.groupBy(pairs, ({ field }) => field)].sort(byCount).slice(0, MOST_COLUMNS);
+  const senders = [...Map.groupBy(pairs, ({ principal }) => principal.id)].sort(byCount);
+  if (fields.length * senders.length <= 1) return undefined;
+  const countOf = (own: typeof pairs, field: string) => own.filter((one) => one.field === field).length;
+  return html`<details class="figures"><summary>By key and field</summary>
+${table<(typeof senders)[number]>(
+  `Refused requests by key and field, of the newest ${items.length.toLocaleString('en-US')}`,
+  [
+    {
+      title: 'API key or source',
+      isHeader: true,
+      cell: ([id, own]) => names.nameOf((own[0] as (typeof pairs)[number]).principal) ?? id,
+    },
+    ...fields.map(([field]) => ({
+      title: field,
+      cell: ([key, own]: (typeof senders)[number]) => {
+        const count = countOf(own, field);
+        const path = requestsPath(workspace, { ...sent, key, field });
+        return count > 0 && html`<a href="/dashboard${path}">${count.toLocaleString('en-US')}</a>`;
+      },
+    })),
+  ],
+  senders,
+)}
+</details>`;
 }
 
 /** Everything that a request did, as the audit trail has it; newest first. */

@@ -34,7 +34,7 @@ import { csvLine } from '../../platform/csv.ts';
 import { unavailable } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
-import { barChart, type ChartPoint, rankedBars } from '../components/charts.ts';
+import { barChart, type ChartPoint, lineChart, rankedBars } from '../components/charts.ts';
 import { filterForm, formError, input, messageOf, select } from '../components/forms.ts';
 import {
   type DashboardRoute,
@@ -276,7 +276,7 @@ async function monthChart(
   const sum = [...counts.values()].reduce((all, count) => all + count, 0).toLocaleString('en-US');
   const words = `in ${MONTHS} months until ${months.at(-1)?.name}`;
   return html`<p class="chart-total"><strong>${sum}</strong> <span class="muted">${words}</span></p>
-${barChart(`Encounters by month of service: ${sum} ${words}`, points)}`;
+${barChart({ summary: `Encounters by month of service: ${sum} ${words}`, unit: 'encounters' }, points)}`;
 }
 
 /** Returns the months up to that of a day, with their first and last days. */
@@ -329,7 +329,7 @@ async function trendChart(
   const [first, today] = [points.find(({ value }) => value > 0)?.value ?? 0, countOf(now)];
   const change = `${today.toLocaleString('en-US')} now, ${first.toLocaleString('en-US')} at first`;
   return html`<p class="chart-total"><strong>${today.toLocaleString('en-US')}</strong> <span class="muted">now, and at the end of each of the last ${DAYS - 1} days</span></p>
-${barChart(`Encounters day by day: ${change}`, [...points, { name: 'now', value: today }])}`;
+${lineChart({ summary: `Encounters day by day: ${change}`, unit: 'encounters' }, [...points, { name: 'now', value: today }])}`;
 }
 
 /** Returns the days before today (UTC), in order. */

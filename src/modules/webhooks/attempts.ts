@@ -194,10 +194,21 @@ function attemptsScope(webhookId: string, filter: AttemptFilter): TokenScope {
   return ['attempts', webhookId, filter];
 }
 
+/** The result of one attempt. */
+interface AttemptResult {
+  /** Milliseconds since 1970. */
+  at: number;
+  /** The message's id. */
+  message: string;
+  isTaken: boolean;
+  /** Whether it was the first attempt for the message, and whether there is none after it. */
+  isFirst: boolean;
+  isOver: boolean;
+}
+
 /** The results of a webhook's attempts since a moment, newest first. */
 export interface AttemptResults {
-  /** `at` in milliseconds since 1970. */
-  results: { at: number; isTaken: boolean }[];
+  results: AttemptResult[];
   /** False where there were more than were looked at. */
   isWhole: boolean;
 }
@@ -218,7 +229,10 @@ export async function attemptResults(
     const rows = await stateStore.page(attemptsTable, query);
     for (const { revision: at, body } of rows) {
       if (at < since) return { results, isWhole: true };
-      if (body.shown.attempt > 0) results.push({ at, isTaken: body.shown.outcome === 'delivered' });
+      const { attempt, outcome, message_id: message } = body.shown;
+      if (attempt === 0) continue;
+      const isTaken = outcome === 'delivered';
+      results.push({ at, message, isTaken, isFirst: attempt === 1, isOver: outcome !== 'retrying' });
     }
     const last = rows.at(-1);
     if (last === undefined || rows.length < SCAN_PAGE) return { results, isWhole: true };
