@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { recordStream } from '../../src/domain/events/streams.ts';
 import type { UndoneRecord } from '../../src/modules/records/commands/undo.ts';
-import { runCli, runInWorkspace, storesOf } from '../support/cli.ts';
-import type { Client } from '../support/client.ts';
+import { runCli, runInWorkspace, spawnCli, storesOf } from '../support/cli.ts';
+import { type Client, linesOf, postLines } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { documentForm, documentLine, documentsPath, pdf, samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
@@ -196,6 +198,45 @@ onEveryEngine((start) => {
     });
     expect(appended).toEqual([]);
   });
+
+  test(
+    'an undo that is killed is completed by the next one, once for each record',
+    async () => {
+      const from = since();
+      const patients = Array.from({ length: 400 }, () => samples.patient());
+      const send = async ({ client }: Sender, city: string) => {
+        const lines = patients.map((patient) => ({ kind: 'patient', record: { ...patient, city } }));
+        const { status } = await postLines(client, linesOf(lines));
+        expect(status).toBe(200);
+      };
+      for (const [sender, city] of [
+        [good, 'Omaha'],
+        [bad, 'Lincoln'],
+      ] as const)
+        await send(sender, city);
+      const args = ['undo', 'apply', '--workspace', service.workspaceId('clinic'), ...ofBad(), ...from];
+      const events = await changesBy(service, async () => {
+        const head = await service.eventLog.head();
+        const kill = new AbortController();
+        const killed = spawnCli(args, { env: storesOf(service.config), kill: kill.signal });
+        await eventually(
+          async () => expect(await service.eventLog.head()).toBeGreaterThan(head + 40),
+          LONG_MS,
+        );
+        kill.abort();
+        expect((await killed).code).toBe(null);
+        expect((await runCli(args, { env: storesOf(service.config) })).code).toBe(0);
+      });
+      expect(events.map(({ stream, type }) => `${type} ${stream}`).toSorted()).toEqual(
+        patients
+          .map(({ id }) => `PatientUpserted ${recordStream(service.workspaceId('clinic'), 'patient', id)}`)
+          .toSorted(),
+      );
+      for (const { id } of [patients[0], patients.at(-1)] as { id: string }[])
+        expect(await read(patientPath(id))).toMatchObject({ city: 'Omaha' });
+    },
+    LONG_MS,
+  );
 
   test(
     'whatever several senders wrote, undoing one leaves what the others alone would have written',
