@@ -329,7 +329,8 @@ export async function grantLines(
     const count = await limiter.consume(workspace, wanted);
     // Where refusals are no longer counted, all lines are beyond the limit.
     const beyond = count.refused ? Math.min(wanted, count.refusals || wanted) : 0;
-    return { count: wanted - beyond, refusal: tooManyLines(secondsUntilReset(count)) };
+    const refusal = beyond === 0 ? undefined : tooManyLines(secondsUntilReset(count));
+    return { count: wanted - beyond, refusal };
   } catch (refusal) {
     return { count: 0, refusal };
   }

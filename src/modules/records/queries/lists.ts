@@ -199,8 +199,10 @@ async function fewRows(readModels: ReadModels, walk: PageWalk): Promise<RecordRo
     .sort((a, b) => a.order - b.order);
 }
 
-function chunkOf({ filters = [], limit }: PageWalk): number {
-  return filters.length > 0 ? CHUNK : limit + 1;
+/** `list`: the rows that are read are all on it. */
+function chunkOf({ filters = [], limit }: PageWalk, list?: string): number {
+  const isExact = filters.every((filter) => 'value' in filter && listOf(filter) === list);
+  return isExact ? limit + 1 : CHUNK;
 }
 
 /** A row that changes meanwhile moves to the front, and leaves all others where they are. */
@@ -218,7 +220,7 @@ async function* byChange(readModels: ReadModels, walk: PageWalk): AsyncGenerator
 async function* byCreation(readModels: ReadModels, walk: PageWalk): AsyncGenerator<RecordRow> {
   const { partition, head } = walk;
   const list = shortestList(walk);
-  const limit = chunkOf(walk);
+  const limit = chunkOf(walk, list);
   for (let { after } = walk; ; ) {
     const query = {
       partition,

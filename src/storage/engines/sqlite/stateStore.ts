@@ -33,7 +33,8 @@ export class SqliteStateStore implements StateStore {
     this.#file = new SqliteFile({
       path,
       store: 'state store',
-      setUp: (db) => db.exec('PRAGMA synchronous = FULL'),
+      // Rows of messages and their links lie all over the file: a page that changes often is copied back once.
+      setUp: (db) => db.exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 8000'),
       onReset: () => this.#tables.clear(),
     });
   }
