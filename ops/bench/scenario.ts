@@ -39,6 +39,8 @@ export interface Check {
 export interface Report {
   /** Why nothing was measured. */
   leftOut?: string;
+  /** What has become so much worse that the change is refused. */
+  exceeded?: string;
   figures: Table[];
   checks: Check[];
 }
@@ -46,6 +48,8 @@ export interface Report {
 export interface Scenario {
   name: string;
   description: string;
+  /** It is not part of everything. */
+  isOnlyByName?: boolean;
   /**
    * Measures. Rejects when anything other than a figure is wrong: a request that failed, a process that did not
    * start.

@@ -1,0 +1,219 @@
+import type { Bench, Report, Scenario } from '../scenario.ts';
+import {
+  type Chartledger,
+  caughtUp,
+  makeStores,
+  type Stores,
+  startChartledger,
+} from '../support/chartledger.ts';
+import { growLog } from '../support/growLog.ts';
+import { growRecord } from '../support/growRecord.ts';
+import { bodyOf, turnText } from '../support/load/bodies.ts';
+import { firstTurn } from '../support/load/requests.ts';
+import { cpuMicroseconds } from '../support/processUsage.ts';
+import { readerKey } from '../support/readerKey.ts';
+import { number } from '../support/report.ts';
+import { median } from '../support/statistics.ts';
+import { ask, textOf } from '../support/timedReads.ts';
+
+const SIZES = [100, 1_000, 10_000];
+const PAGE = 50;
+/** Calls whose processor time is measured together, and how often. */
+const CALLS = 20;
+const PARTS = 5;
+
+/** What is called of a service, by name. */
+type Calls = Record<string, () => Promise<unknown>>;
+
+/** Something of which there may be more and more. */
+interface Axis {
+  name: string;
+  sizes: readonly number[];
+  grow(bench: Bench, stores: Stores, size: number): Promise<unknown>;
+  calls(service: Api, size: number): Promise<Calls> | Calls;
+}
+
+/** Requests to a service. */
+class Api {
+  readonly #url: string;
+  readonly #keys: { writer: string; reader: string };
+  #turn = firstTurn();
+
+  constructor({ url, stores }: Chartledger, reader: string) {
+    this.#url = url;
+    this.#keys = { writer: stores.key.key, reader };
+  }
+
+  get(path: string): Promise<string> {
+    return ask(`${this.#url}/integration/${path}`, this.#keys.reader);
+  }
+
+  search(q: string): Promise<string> {
+    return ask(`${this.#url}/integration/search`, this.#keys.reader, { q });
+  }
+
+  /** Sends a record, with a text that was never sent before; `isSame`: always the same. */
+  put(kind: 'patients' | 'encounters' | 'payers', index: number, fields: object = {}, isSame = false) {
+    const text = isSame ? turnText(1) : turnText(this.#turn++);
+    const body = JSON.stringify({ ...JSON.parse(bodyOf(kind, index, text)), ...fields });
+    const headers = { 'x-api-key': this.#keys.writer, 'content-type': 'application/json' };
+    return textOf(`${this.#url}/integration/${kind}`, { method: 'POST', headers, body });
+  }
+
+  /** Resolves with the path of the last page of a list. */
+  async lastPage(path: string): Promise<string> {
+    const at = (token: string, limit: number) =>
+      `${path}${path.includes('?') ? '&' : '?'}limit=${limit}${token && `&page_token=${token}`}`;
+    let found = '';
+    for (let token = ''; ; ) {
+      const page = JSON.parse(await this.get(at(token, PAGE)));
+      found = at(token, PAGE);
+      if (page.next_page_token === null) return found;
+      token = page.next_page_token;
+    }
+  }
+}
+
+const growPayer = (bench: Bench, stores: Stores) =>
+  growLog(bench, stores, { kind: 'payer', records: 1, events: 1 }, () => bodyOf('payers', 0, turnText(0)));
+const growPatients = (bench: Bench, stores: Stores, records: number) =>
+  growLog(bench, stores, { records, events: records }, (index, turn) =>
+    JSON.stringify({
+      ...JSON.parse(bodyOf('patients', index, turnText(turn))),
+      primary_insurance: { payer_id: 'payer-0' },
+    }),
+  );
+const ofPayer = { primary_insurance: { payer_id: 'payer-0' } };
+const ofPatient = {
+  patient_id: 'patient-0',
+  provider_id: null,
+  rendering_provider_id: null,
+  facility_id: null,
+};
+
+const axes: Axis[] = [
+  {
+    name: 'versions of a record',
+    sizes: SIZES,
+    async grow(bench, stores, size) {
+      await growPayer(bench, stores);
+      await growRecord(stores, 'patient-0', size);
+    },
+    async calls(api, size) {
+      const middle = JSON.parse(await api.get(`patients/patient-0?version=${size / 2}`)).updated_at;
+      const history = 'patients/patient-0/history';
+      const last = await api.lastPage(history);
+      return {
+        'next write': () => api.put('patients', 0, ofPayer),
+        record: () => api.get('patients/patient-0'),
+        'version 1': () => api.get('patients/patient-0?version=1'),
+        'as of its middle': () => api.get(`patients/patient-0?as_of=${middle}`),
+        'history, first page': () => api.get(`${history}?limit=${PAGE}`),
+        'history, last page': () => api.get(last),
+      };
+    },
+  },
+  {
+    name: 'encounters of a patient',
+    sizes: SIZES,
+    async grow(bench, stores, size) {
+      await growPayer(bench, stores);
+      await growPatients(bench, stores, 1);
+      await growLog(bench, stores, { kind: 'encounter', records: size, events: size }, (index, turn) =>
+        JSON.stringify({ ...JSON.parse(bodyOf('encounters', index, turnText(turn))), ...ofPatient }),
+      );
+    },
+    async calls(api, size) {
+      const list = 'encounters?patient_id=patient-0';
+      const last = await api.lastPage(list);
+      let next = size;
+      return {
+        'next encounter': () => api.put('encounters', next++, ofPatient),
+        'patient, unchanged': () => api.put('patients', 0, ofPayer, true),
+        patient: () => api.get('patients/patient-0'),
+        'list, first page': () => api.get(`${list}&limit=${PAGE}`),
+        'list, last page': () => api.get(last),
+      };
+    },
+  },
+  {
+    name: 'patients that name one payer',
+    sizes: [1_000, 10_000, 100_000],
+    async grow(bench, stores, size) {
+      await growPayer(bench, stores);
+      await growPatients(bench, stores, size);
+    },
+    async calls(api, size) {
+      const last = await api.lastPage('patients?sort=-updated_at');
+      let next = size;
+      return {
+        'next patient': () => api.put('patients', next++, ofPayer),
+        'payer, changed': () => api.put('payers', 0),
+        payer: () => api.get('payers/payer-0'),
+        'list, first page': () => api.get(`patients?limit=${PAGE}`),
+        'list, last page': () => api.get(last),
+        'search, one result': () => api.search('lopez-77'),
+        'search, a name that all have': () => api.search('maria'),
+      };
+    },
+  },
+];
+
+/** Resolves with milliseconds of processor time of all threads a call. */
+async function costs({ url, pid }: Chartledger, calls: Calls): Promise<Map<string, number>> {
+  const found = new Map<string, number[]>(Object.keys(calls).map((name) => [name, []]));
+  // The first part is not counted.
+  for (let part = 0; part <= PARTS; part += 1) {
+    for (const [name, call] of Object.entries(calls)) {
+      await caughtUp(url);
+      const before = cpuMicroseconds(pid);
+      for (let turn = 0; turn < CALLS; turn += 1) await call();
+      await caughtUp(url);
+      if (part > 0) found.get(name)?.push((cpuMicroseconds(pid) - before) / 1_000 / CALLS);
+    }
+  }
+  return new Map([...found].map(([name, parts]) => [name, median(parts)]));
+}
+
+async function measure(bench: Bench, axis: Axis, size: number): Promise<Map<string, number>> {
+  bench.progress(`${axis.name}: ${number(size)}`);
+  const stores = await makeStores(bench);
+  await axis.grow(bench, stores, size);
+  const reader = await readerKey(stores);
+  const service = await startChartledger(bench, stores);
+  const built = await caughtUp(service.url);
+  const found = await costs(service, await axis.calls(new Api(service, reader), size));
+  await service.stop();
+  return new Map([...found, ['read models built, s', built]]);
+}
+
+async function run(bench: Bench): Promise<Report> {
+  const rows: string[][] = [];
+  for (const axis of axes) {
+    const sizes = bench.quick ? axis.sizes.slice(0, 2) : axis.sizes;
+    const bySize: Map<string, number>[] = [];
+    for (const size of sizes) bySize.push(await measure(bench, axis, size));
+    const [first, last] = [sizes[0] as number, sizes.at(-1) as number];
+    for (const name of bySize[0]?.keys() ?? []) {
+      const figures = bySize.map((found) => found.get(name) as number);
+      const exponent = Math.log((figures.at(-1) as number) / (figures[0] as number)) / Math.log(last / first);
+      rows.push([
+        axis.name,
+        sizes.map(number).join(' / '),
+        name,
+        figures.map(number).join(' / '),
+        exponent.toFixed(2),
+      ]);
+    }
+  }
+  return { figures: [{ columns: ['of what', 'how many', 'call', 'CPU ms', 'exponent'], rows }], checks: [] };
+}
+
+export const axesScenario: Scenario = {
+  name: 'axes',
+  description:
+    'What a call costs the more there is of something: milliseconds of processor time of all threads, with what the read models and the ' +
+    'audit trail take, and the exponent of its growth from the first to the last size.',
+  isOnlyByName: true,
+  run,
+};
