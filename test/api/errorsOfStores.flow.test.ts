@@ -91,7 +91,7 @@ describe('a store that fails', () => {
       const completed = { ...samples.encounter(patient.id), is_completed: true };
       const { status, body } = await client.post('/integration/encounters', completed);
       expect(status).toBe(200);
-      expect(body.warnings).toHaveLength(3);
+      expect(body.warnings).toHaveLength(4);
     });
     expect(appended).toHaveLength(2);
   });

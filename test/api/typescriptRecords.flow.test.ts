@@ -188,7 +188,7 @@ onEmbeddedEngines((start) => {
     const { created_at } = await encounters.read(encounter.id);
     await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(created_at)));
     const { warnings } = await encounters.patch(encounter.id, { is_completed: true });
-    expect(warnings).toHaveLength(3);
+    expect(warnings).toHaveLength(4);
     const appended = await appendedBy(service, async () => {
       const now = await encounters.readiness(encounter.id);
       expect(now).toMatchObject({ id: encounter.id, version: 2, state: 'blocked' });

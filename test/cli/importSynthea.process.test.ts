@@ -119,8 +119,14 @@ onEmbeddedEngines((start) => {
     const isOfOther = (insurance: Record<string, string> | undefined) =>
       ['Guardian', 'Spouse'].includes(insurance?.PLAN_OWNERSHIP ?? '');
     const rules = {
-      // The export has no NPI, taxonomy, EIN and payer code.
+      // The export has no NPI, taxonomy, EIN, payer code and type of a facility.
       ...{ provider_npi: all, taxonomy_code_missing: all, facility_tax_id: all },
+      ...{ facility_npi_missing: all, facility_type_missing: all },
+      // All encounters are years old.
+      timely_filing: count(({ payer }) => payer === 'Medicare' || payer === 'Medicaid'),
+      filing_limit_unknown: count(
+        ({ payer }) => !['', 'NO_INSURANCE', 'Medicare', 'Medicaid'].includes(payer),
+      ),
       // Who has no insurance pays, and needs neither payer code nor member number.
       payer_code_missing: count(({ payer }) => payer !== '' && payer !== 'NO_INSURANCE'),
       primary_insurance_missing: count(({ insurance }) => insurance === undefined),

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { momentOfClock, startOfDay, zonedClock, zonedTime } from '../../src/dashboard/components/page.ts';
+import { startOfDay, zonedClock, zonedTime } from '../../src/dashboard/components/page.ts';
+import { clockIn } from '../../src/domain/records/schema/timeZones.ts';
 
 test.each([
   ['2026-11-23T12:20:15.000Z', 'America/Chicago', '06:20:15 CST'],
@@ -30,11 +31,11 @@ test.each([
   ['2026-11-01T01:30:00', 'America/New_York', '2026-11-01T05:30:00.000Z'],
   ['2026-11-23T13:20:15', 'UTC', '2026-11-23T13:20:15.000Z'],
 ])('clocks show %s in %s at %s', (shown, timeZone, moment) => {
-  expect(new Date(momentOfClock(Date.parse(`${shown}Z`), timeZone)).toISOString()).toBe(moment);
+  expect(new Date(clockIn(Date.parse(`${shown}Z`), timeZone)).toISOString()).toBe(moment);
 });
 
 test('what a field shows of a moment is that moment when it is sent back', () => {
   const moment = Date.parse('2026-07-01T03:04:05Z');
   expect(zonedClock(moment, 'Asia/Kathmandu')).toBe('2026-07-01T08:49:05');
-  expect(momentOfClock(Date.parse('2026-07-01T08:49:05Z'), 'Asia/Kathmandu')).toBe(moment);
+  expect(clockIn(Date.parse('2026-07-01T08:49:05Z'), 'Asia/Kathmandu')).toBe(moment);
 });

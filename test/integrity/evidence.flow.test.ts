@@ -19,7 +19,13 @@ import { noKeys } from '../../src/modules/auth/apiKeys.ts';
 import { addHold, releaseHold } from '../../src/modules/erasure/holds.ts';
 import { configureSource, removeSource } from '../../src/modules/integrations/sourceCommands.ts';
 import { signStatement } from '../../src/modules/integrity/signing.ts';
-import { setFilingLimit, setRequiredDocument, setRule } from '../../src/modules/readiness/settings.ts';
+import {
+  setBillingEntity,
+  setFilingLimit,
+  setRequiredDocument,
+  setRule,
+  setTimeZone,
+} from '../../src/modules/readiness/settings.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels, Row } from '../../src/storage/readModels.ts';
 
@@ -88,7 +94,9 @@ onEveryEngine((start) => {
     const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
     await releaseHold(service.eventLog, caller, hold, 'closed');
     await setRule(service.eventLog, caller, 'taxonomy_code', 'warns');
-    await setFilingLimit(service.eventLog, caller, 365);
+    await setFilingLimit(service.eventLog, caller, { limit: 'P1Y' });
+    await setBillingEntity(service.eventLog, caller, { entity: 'facility' });
+    await setTimeZone(service.eventLog, caller, 'America/Chicago');
     const required = { visit_type: 'inpatient', category: 'referral', required: true } as const;
     await setRequiredDocument(service.eventLog, caller, required);
     const { eventLog } = service;

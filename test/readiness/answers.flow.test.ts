@@ -168,7 +168,7 @@ onEmbeddedEngines((start) => {
     const claim = await blocked();
     const both = freshClaim({
       patient: { address_line_1: undefined },
-      provider: { address_line_1: undefined },
+      facility: { address_line_1: undefined },
     });
     await sendClaim(service, both);
     const record = { kind: 'facility', id: 'other' };

@@ -10,6 +10,7 @@ import {
   readinessStream,
   recordStream,
 } from '../../src/domain/events/streams.ts';
+import { currentVersion } from '../../src/domain/events/upcasting.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { type Readiness, readReadiness } from '../../src/modules/readiness/queries.ts';
 import { rules } from '../../src/modules/readiness/rules/index.ts';
@@ -24,22 +25,15 @@ import { ServiceError } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { HeadsQuery, PageQuery, Row } from '../../src/storage/readModels.ts';
 
-import {
-  type Changes,
-  type Claim,
-  claimWith,
-  type Fields,
-  NOW,
-  otherEncounter,
-  ruleExamples,
-} from '../support/readiness.ts';
+import { type Claim, claimWith, type Fields, otherEncounter } from '../support/readiness.ts';
+import { type Changes, NOW, ruleExamples } from '../support/ruleExamples.ts';
 
 const DAY_MS = 86_400_000;
 const RUNS = 5;
 const workspace = 'clinic';
 const kinds = ['payer', 'provider', 'facility', 'patient', 'encounter'] as const;
 const metadata = {
-  ...{ workspace, requestId: 'test', $correlationId: 'test', schemaVersion: 1 },
+  ...{ workspace, requestId: 'test', $correlationId: 'test' },
   principal: { type: 'operator', id: 'test' },
 } as const;
 
@@ -62,12 +56,17 @@ class FakeLog implements Pick<EventLog, 'readStream' | 'head'> {
     const position = this.events.length;
     const revision = this.events.filter((event) => event.stream === stream).length;
     const at = { stream, revision, position, recordedAt: new Date(time).toISOString() };
-    this.events.push({ id: `event-${position}`, type, data: data as JsonObject, metadata, ...at });
+    const own = { ...metadata, schemaVersion: currentVersion(type) };
+    this.events.push({ id: `event-${position}`, type, data: data as JsonObject, metadata: own, ...at });
   }
 
   /** Makes the records what they are in this claim; those that are so already get no event. */
-  write(time: number, { other, ...changes }: Changes): void {
+  write(time: number, { other, payers = [], ...changes }: Changes): void {
     const claim: Claim = structuredClone(claimWith(changes));
+    for (const payer of payers) {
+      const id = String(payer.id ?? 'z');
+      this.#send(time, 'payer', { name: 'Other', ...payer, id }, `payer ${id}`);
+    }
     for (const kind of kinds) this.#send(time, kind, claim[kind]);
     if (other) this.#send(time, 'encounter', otherEncounter(other), 'other');
   }
@@ -86,10 +85,14 @@ class FakeLog implements Pick<EventLog, 'readStream' | 'head'> {
     this.append(time, readinessStream(workspace), type, data);
   }
 
-  setAll(time: number, { filingLimits, requiredDocuments = new Map() }: Partial<RuleSettings> = {}): void {
-    if (filingLimits) this.set(time, 'FilingLimitSet', { days: filingLimits.default ?? null });
-    for (const [payer_id, days] of filingLimits?.byPayer ?? []) {
-      this.set(time, 'FilingLimitSet', { payer_id, days });
+  setAll(
+    time: number,
+    { filingLimits, requiredDocuments = new Map(), billingEntities }: Partial<RuleSettings> = {},
+  ): void {
+    if (filingLimits) this.set(time, 'FilingLimitSet', { limit: filingLimits.default ?? null });
+    if (billingEntities) this.set(time, 'BillingEntitySet', { entity: billingEntities.default ?? null });
+    for (const [payer_id, limit] of filingLimits?.byPayer ?? []) {
+      this.set(time, 'FilingLimitSet', { payer_id, limit });
     }
     for (const [visit_type, categories] of requiredDocuments) {
       for (const category of categories)
@@ -182,7 +185,9 @@ function voided({ encounter, ...changes }: Changes): Changes {
 type Work =
   | { changes: Changes }
   | { rule: string; choice: string }
-  | { days: number | null }
+  | { limit: string | null; payer_type?: string }
+  | { entity: string | null; facility_id?: string }
+  | { time_zone: string | null }
   | { codes: readonly string[] }
   | { category: string }
   | 'bill';
@@ -208,7 +213,11 @@ const happening: fc.Arbitrary<{ afterMs: number; work: Work }> = fc.record({
         )
         .map((other) => ({ changes: { other } })),
     },
-    fc.record({ days: fc.constantFrom(null, 1, 30, 400) }),
+    fc.record({ limit: fc.constantFrom(null, 'P1D', 'P30D', 'P6M', 'P2Y') }),
+    fc.record({ limit: fc.constantFrom(null, 'P90D'), payer_type: fc.constant('medicare') }),
+    fc.record({ entity: fc.constantFrom(null, 'facility', 'provider') }),
+    fc.record({ entity: fc.constantFrom(null, 'provider'), facility_id: fc.constant('f') }),
+    fc.record({ time_zone: fc.constantFrom(null, 'America/Chicago', 'Pacific/Auckland') }),
     fc.record({ codes: fc.constantFrom(['207Q00000X'], ['101Y00000X']) }),
     fc.record({ category: fc.constantFrom('referral', 'discharge_summary') }),
     fc.constant('bill' as const),
@@ -220,7 +229,9 @@ function carryOut(log: FakeLog, time: number, work: Work): void {
   else if ('changes' in work) log.write(time, work.changes);
   else if ('rule' in work) log.set(time, 'ReadinessRuleSet', work);
   else if ('category' in work) log.toggle(time, work.category);
-  else if ('days' in work) log.set(time, 'FilingLimitSet', work);
+  else if ('limit' in work) log.set(time, 'FilingLimitSet', work);
+  else if ('entity' in work) log.set(time, 'BillingEntitySet', work);
+  else if ('time_zone' in work) log.set(time, 'BillingTimeZoneSet', work);
   else log.append(time, codeSetStream(TAXONOMY), CODE_SET_LOADED, { set: TAXONOMY, codes: work.codes });
 }
 

@@ -52,11 +52,11 @@ onEmbeddedEngines((start) => {
     service = await start();
     for (const [index, claim] of neighbours(MANY).entries()) {
       if (index === 0) Object.assign(claim.encounter, { is_completed: false, facility_id: undefined });
-      if (index === 1) claim.patient.address_line_1 = undefined;
+      if (index === 1) claim.patient.address_line_1 = 'UNKNOWN';
       if (index === 2) claim.patient.primary_insurance = undefined;
       if (index === 3) claim.encounter.date_of_service = undefined;
       claim.facility.tax_id = index % 2 === 0 ? undefined : '12-3456789';
-      claim.provider.address_line_1 = undefined;
+      claim.provider.first_name = 'Unknown';
       await sendClaim(service, claim);
     }
   });
@@ -100,7 +100,7 @@ onEmbeddedEngines((start) => {
   test('are those of one owner, or of one rule, and the worklist is limited to an owner as well', async () => {
     const { items: all } = await worklist(service);
     // What one rule finds in records of two kinds has two owners.
-    const owned = await causes('&rule=address_incomplete');
+    const owned = await causes('&rule=placeholder');
     expect(new Set(owned.items.map(({ owner, record }) => `${owner} ${record?.kind}`))).toEqual(
       new Set(['registration patient', 'credentialing provider']),
     );

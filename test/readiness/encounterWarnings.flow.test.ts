@@ -84,7 +84,7 @@ onEmbeddedEngines((start) => {
 
   test('of one that is there, what is cleared is known, and what is not sent where the record is looked at', async () => {
     const { encounter } = await claimWithout({ facility_id: undefined });
-    const { id, patient_id, provider_id, date_of_service } = encounter;
+    const { id, patient_id, provider_id, date_of_service, visit_type } = encounter;
     expect(
       await warningsOf(() => service.post(paths.encounter, { ...encounter, is_completed: false })),
     ).toEqual({
@@ -94,12 +94,14 @@ onEmbeddedEngines((start) => {
     const least = { id, patient_id, is_completed: true };
     const post = (query: string, fields: object) =>
       warningsOf(() => service.post(`${paths.encounter}${query}`, fields));
-    expect(await post('', { ...least, facility_id: null, provider_id, date_of_service })).toEqual({
-      warnings: [told.facility],
-      events: 1,
-    });
+    expect(await post('', { ...least, facility_id: null, provider_id, date_of_service, visit_type })).toEqual(
+      {
+        warnings: [told.facility],
+        events: 1,
+      },
+    );
     expect(await post('', least)).toEqual({
-      warnings: ['date_of_service', 'provider_id', 'facility_id'].map(perhapsMissing),
+      warnings: ['date_of_service', 'provider_id', 'facility_id', 'visit_type'].map(perhapsMissing),
       events: 1,
     });
     expect(await post('?dry_run=true', least)).toEqual({ warnings: [told.facility], events: 0 });
@@ -132,7 +134,10 @@ onEmbeddedEngines((start) => {
       const { results } = await sendBatch(service, lines);
       expect(results).toMatchObject([
         { status: 200, warnings: [told.future, told.facility] },
-        { status: 200, warnings: ['date_of_service', 'provider_id', 'facility_id'].map(perhapsMissing) },
+        {
+          status: 200,
+          warnings: ['date_of_service', 'provider_id', 'facility_id', 'visit_type'].map(perhapsMissing),
+        },
       ]);
     });
     expect(appended).toHaveLength(2);

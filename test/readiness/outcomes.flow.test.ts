@@ -80,7 +80,7 @@ onEmbeddedEngines((start) => {
     await report(claim, claimId, rejected);
     expect([await isBlocked(), await filing()]).toEqual([
       false,
-      { last_day: '2053-07-29', days_left: expect.any(Number) },
+      { limit: 'P9999D', last_day: '2053-07-29', days_left: expect.any(Number) },
     ]);
     const denied = {
       source: '835',

@@ -169,12 +169,11 @@ onEmbeddedEngines((start) => {
     const insured = (changes: object) => ({
       primary_insurance: { ...(claim.patient.primary_insurance as object), ...changes },
     });
-    let days = 9999;
+    let limit = 'P99Y';
     const changeLimitLater = async () => {
-      days = days === 1 ? 9999 : 1;
-      const [set] = await newEvents(service, () =>
-        setFilingLimit(service.eventLog, operator(service), days, String(claim.payer.id)),
-      );
+      limit = limit === 'P1D' ? 'P99Y' : 'P1D';
+      const data = { limit, payer_id: String(claim.payer.id) };
+      const [set] = await newEvents(service, () => setFilingLimit(service.eventLog, operator(service), data));
       return whenPast((set as RecordedEvent).recordedAt);
     };
     const billLater = async (path: string, body: object) => {

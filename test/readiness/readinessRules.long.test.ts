@@ -96,12 +96,12 @@ onEmbeddedEngines((start) => {
       expect(appended).toEqual(['clinic.readiness: FilingLimitSet']);
     };
     expect(await readiness(service, claim)).toMatchObject({ filing: null });
-    await limit('365');
+    await limit('365d');
     const last_day = dayFromToday(325);
     expect(await readiness(service, claim)).toMatchObject({
       state: 'ready',
       findings: [],
-      filing: { last_day },
+      filing: { limit: 'P365D', last_day },
     });
     const tomorrow = await readiness(service, claim, `?as_of=${dayFromToday(1)}`);
     expect(tomorrow).toMatchObject({ filing: { last_day, days_left: 324 } });
@@ -111,7 +111,7 @@ onEmbeddedEngines((start) => {
     const cause = { kind: 'workspace', id: service.workspaceId('clinic'), principal: { type: 'operator' } };
     expect(await readiness(service, claim)).toMatchObject({
       ...{ state: 'blocked', filing: { last_day: dayFromToday(-10) } },
-      findings: [{ rule: 'timely_filing', field: 'date_of_service', cause }],
+      findings: [{ rule: 'timely_filing', field: 'filing', cause }],
     });
     await limit('45', '--payer', id);
     const { state, findings } = await readiness(service, claim);
@@ -125,13 +125,17 @@ onEmbeddedEngines((start) => {
     expect(listed).toContainEqual(
       expect.objectContaining({
         rule: 'timely_filing',
+        time_zone: 'UTC',
         limits: [
-          { payer_id: id, days: 45 },
-          { payer_id: null, days: 365 },
+          { payer_id: id, payer_type: null, limit: 'P45D' },
+          { payer_id: null, payer_type: 'medicare', limit: 'P1Y' },
+          { payer_id: null, payer_type: 'tricare', limit: 'P1Y' },
+          { payer_id: null, payer_type: 'medicaid', limit: 'P12M' },
+          { payer_id: null, payer_type: null, limit: 'P365D' },
         ],
       }),
     );
-    expect((await cli('rules')).stdout).toMatch(/\nall other payers +365\n$/);
+    expect((await cli('rules')).stdout).toMatch(/\nall other payers +365 days\n/);
     await limit('none', '--payer', id);
     expect(await readiness(service, claim)).toMatchObject({ state: 'ready', findings: [] });
     await limit('none');
@@ -140,11 +144,93 @@ onEmbeddedEngines((start) => {
         ...{ code: 1, stdout: '' },
         stderr: expect.stringContaining('has no payer with that id'),
       });
-      for (const days of ['0', '1.5', 'soon', '10000']) {
-        expect(await cli('set-filing-limit', days)).toMatchObject({ code: 2, stdout: '' });
+      for (const limit of ['0', '1.5', 'soon', '10000', '2w']) {
+        expect(await cli('set-filing-limit', limit)).toMatchObject({ code: 2, stdout: '' });
       }
+      expect(await cli('set-filing-limit', '366', '--payer-type', 'medicare')).toMatchObject({
+        ...{ code: 1, stdout: '' },
+        stderr: expect.stringContaining('for 1 year'),
+      });
+      expect(await cli('set-time-zone', 'Chicago')).toMatchObject({ code: 1, stdout: '' });
+      expect(await cli('set-billing-entity', 'facility', '--facility', 'nowhere')).toMatchObject({ code: 1 });
     });
     expect(refused).toEqual([]);
+  });
+
+  test('the limits of the law and of a type of payers are sorted by, in the time zone of the workspace', async () => {
+    const payer = billable.patient.primary_insurance;
+    const served = { date_of_service: `${dayFromToday(-40)}T03:00:00Z` };
+    const insurance = { ...payer, policy_number: '1EG4TE5MK73', effective_date: undefined };
+    const claims = ['Medicare', 'Medicaid', 'Private', 'Self-Pay'].map((payer_type) =>
+      freshClaim({
+        ...{ encounter: served, payer: { payer_type } },
+        patient: { primary_insurance: { ...insurance, termination_date: undefined } },
+      }),
+    );
+    for (const claim of claims) await sendClaim(service, claim);
+    const ids = claims.map(({ encounter }) => encounter.id);
+    const deadlines = async () => {
+      const { items } = await worklist(service, '&sort=filing', { limit: 3 });
+      return items
+        .filter(({ id }) => ids.includes(id))
+        .map(({ id, filing }) => ({ at: ids.indexOf(id), limit: filing?.limit, day: filing?.last_day }));
+    };
+    const aYear = (day: string) => {
+      const date = new Date(`${day}T00:00:00Z`);
+      return new Date(date.setUTCFullYear(date.getUTCFullYear() + 1)).toISOString().slice(0, 10);
+    };
+    const none = [{ at: 2 }, { at: 3 }];
+    const year = aYear(dayFromToday(-40));
+    expect(await deadlines()).toEqual([
+      { at: 0, limit: 'P1Y', day: year },
+      { at: 1, limit: 'P12M', day: year },
+      ...none,
+    ]);
+    const appended = await appendedBy(service, async () => {
+      for (const _ of [1, 2]) {
+        expect(await cli('set-filing-limit', '6m', '--payer-type', 'medicaid')).toMatchObject({ code: 0 });
+        expect(await cli('set-time-zone', 'America/Chicago')).toMatchObject({ code: 0 });
+      }
+    });
+    expect(appended).toEqual(['clinic.readiness: FilingLimitSet', 'clinic.readiness: BillingTimeZoneSet']);
+    const local = aYear(dayFromToday(-41));
+    expect(await deadlines()).toEqual([
+      { at: 1, limit: 'P6M', day: expect.any(String) },
+      { at: 0, limit: 'P1Y', day: local },
+      ...none,
+    ]);
+    const { found, filing } = await readiness(service, claims[0] as (typeof claims)[0]);
+    expect([found, filing]).toEqual([[], { limit: 'P1Y', last_day: local, days_left: expect.any(Number) }]);
+    await cli('set-time-zone', 'none');
+    await cli('set-filing-limit', 'none', '--payer-type', 'medicaid');
+  });
+
+  test('who bills is an event; what the billing entity lacks is a finding from then on', async () => {
+    const claim = freshClaim({ facility: { npi: undefined }, provider: { tax_id: undefined } });
+    await sendClaim(service, claim);
+    const set = async (...args: string[]) => {
+      const appended = await appendedBy(service, async () => {
+        for (const _ of [1, 2])
+          expect(await cli('set-billing-entity', ...args)).toMatchObject({ code: 0, stderr: '' });
+      });
+      expect(appended).toEqual(['clinic.readiness: BillingEntitySet']);
+    };
+    const told = async () => {
+      const { state, found } = await readiness(service, claim);
+      return [state, found];
+    };
+    expect(await told()).toEqual(['ready', ['facility_npi_missing facility.npi']]);
+    await set('facility');
+    expect(await told()).toEqual(['blocked', ['billing_npi facility.npi']]);
+    const { items } = await worklist(service, `&facility_id=${claim.facility.id}`);
+    expect(items[0]).toMatchObject({ state: 'blocked', findings: [{ rule: 'billing_npi' }] });
+    await set('provider', '--facility', String(claim.facility.id));
+    const both = ['provider_tax_id provider.tax_id', 'facility_npi_missing facility.npi'];
+    expect(await told()).toEqual(['blocked', both]);
+    expect((await cli('rules')).stdout).toMatch(/\nall other facilities +the facility\n/);
+    await set('none', '--facility', String(claim.facility.id));
+    await set('none');
+    expect(await told()).toEqual(['ready', ['facility_npi_missing facility.npi']]);
   });
 
   test('who was billed in time meets the filing limit, on the worklist as well', async () => {
@@ -164,7 +250,7 @@ onEmbeddedEngines((start) => {
     await sendClaim(service, claim, 'payer');
     await limit('45');
     await sendClaim(service, claim);
-    const near = { state: 'ready', found: ['filing_limit_near encounter.date_of_service'] };
+    const near = { state: 'ready', found: ['filing_limit_near encounter.filing'] };
     expect(await told()).toEqual(near);
     const { as_of: before } = (await service.get(readinessPath(claim))).body;
     await whenPast(before);
@@ -188,7 +274,7 @@ onEmbeddedEngines((start) => {
     expect(await readiness(service, claim, `?as_of=${before}`)).toMatchObject(near);
     // The claim came too late for this one.
     await limit('30');
-    expect(await told()).toEqual({ state: 'blocked', found: ['timely_filing encounter.date_of_service'] });
+    expect(await told()).toEqual({ state: 'blocked', found: ['timely_filing encounter.filing'] });
     await limit('none');
   });
 
@@ -214,7 +300,7 @@ onEmbeddedEngines((start) => {
     await require('inpatient', 'discharge_summary');
     expect(await readiness(service, claim)).toMatchObject({
       state: 'blocked',
-      findings: [{ rule: 'document_missing', field: 'visit_type', cause: { kind: 'workspace' } }],
+      findings: [{ rule: 'document_missing', field: 'documents', cause: { kind: 'workspace' } }],
     });
     expect(await listed()).toEqual(['blocked']);
     const form = documentForm({ category: 'discharge_summary' });

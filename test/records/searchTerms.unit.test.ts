@@ -107,6 +107,7 @@ describe('terms', () => {
       eventType: 'LocationUpserted',
       fields: { id: identifier('Id', 'location-1'), name: requiredName('Room 12') },
       deidentified: { id: 'hashed', name: 'left out' },
+      usedInClaim: { id: false, name: false },
       checks: {},
     });
     expect(recordTerms(location, { id: 'l', name: 'Room 12' })).toEqual([

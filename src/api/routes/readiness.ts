@@ -16,8 +16,9 @@ import {
   answerPrincipals,
   dayEndingAt,
 } from '../../modules/readiness/rules/answers.ts';
+import { filingLimitSchema } from '../../modules/readiness/rules/filingLimits.ts';
 import { rules } from '../../modules/readiness/rules/index.ts';
-import { lastFilingDay, ownerOf, owners, severities } from '../../modules/readiness/rules/rule.ts';
+import { ownerOf, owners, severities } from '../../modules/readiness/rules/rule.ts';
 import { readWorklist, type Worklist, type WorklistProgress } from '../../modules/readiness/worklist.ts';
 import type { WorklistSelection } from '../../modules/readiness/worklistFanOut.ts';
 import {
@@ -100,11 +101,25 @@ const findingSchema = z
   })
   .meta({ id: 'ReadinessFinding', description: 'A problem with billing an encounter.' });
 
+const repairSchema = z
+  .object({
+    field: z.string().meta({ description: 'The field, in dot notation if nested', examples: ['state'] }),
+    from: z.string().meta({ description: 'The value of the record', examples: ['ma'] }),
+    value: z.string().meta({ description: 'The value that a claim carries', examples: ['MA'] }),
+    record: recordSchema,
+  })
+  .meta({ id: 'ReadinessRepair', description: 'A value that a claim carries in another form.' });
+
 /** What is left of the time in which a payer takes a claim. */
 export const filingSchema = z
   .object({
+    limit: filingLimitSchema.meta({
+      description: 'How long after the day of service the payer takes a claim, as an ISO 8601 duration',
+      examples: ['P1Y'],
+    }),
     last_day: z.iso.date().meta({
-      description: 'The last day (UTC) on which the payer of the primary insurance takes a claim',
+      description:
+        'The last day, in the time zone of the workspace, on which the payer of the primary insurance takes a claim',
       examples: ['2027-03-14'],
     }),
     days_left: z.int().meta({
@@ -115,15 +130,16 @@ export const filingSchema = z
   .nullable()
   .meta({
     description:
-      '`null` if no filing limit is set for the payer, or it got a claim for the encounter in time',
+      '`null` if no filing limit of the payer is known, it got a claim for the encounter in time, or the patient pays',
   });
 
 const DAY_MS = 86_400_000;
 
-/** Returns what is left at a moment of the time in which a payer takes a claim, which ends at another. */
-export function filingView(end: number | undefined, at: number): z.infer<typeof filingSchema> {
-  if (end === undefined) return null;
-  return { last_day: lastFilingDay(end), days_left: Math.ceil((end - at) / DAY_MS) - 1 };
+/** Returns what is left, on a day, of the time in which a payer takes a claim. */
+export function filingView(filing: WorklistEntry['filing'], today: string): z.infer<typeof filingSchema> {
+  if (filing === undefined) return null;
+  const days_left = Math.round((instantOf(filing.last_day) - instantOf(today)) / DAY_MS);
+  return { ...filing, days_left };
 }
 
 const readinessSchema = z
@@ -141,6 +157,11 @@ const readinessSchema = z
     billed: billedSchema.nullable().meta({ description: 'The last billing; `null` if there was none' }),
     filing: filingSchema,
     findings: z.array(findingSchema).meta({ description: 'Blocking findings come first' }),
+    repairs: z.array(repairSchema).meta({
+      description:
+        'Values that a claim carries in another form: case, dashes, blanks and spellings that leave no doubt are no ' +
+        'findings. The records keep what was sent',
+    }),
   })
   .meta({
     id: 'EncounterReadiness',
@@ -150,7 +171,7 @@ const readinessSchema = z
 const readinessExample: z.infer<typeof readinessSchema> = {
   ...{ id: 'encounter-4001', version: 2, state: 'blocked', as_of: '2026-03-15T08:00:00.000Z' },
   billed: null,
-  filing: { last_day: '2027-03-14', days_left: 364 },
+  filing: { limit: 'P1Y', last_day: '2027-03-14', days_left: 364 },
   findings: [
     {
       ...{ rule: 'policy_number_missing', severity: 'blocks', owner: 'registration' },
@@ -166,6 +187,9 @@ const readinessExample: z.infer<typeof readinessSchema> = {
       },
       answers: {},
     },
+  ],
+  repairs: [
+    { field: 'state', from: 'ma', value: 'MA', record: { kind: 'patient', id: 'patient-1001', version: 7 } },
   ],
 };
 
@@ -202,7 +226,7 @@ const readEncounterReadiness = endpoint({
     const { as_of: asked } = validate(querySchema, withPlus(context.req, 'as_of'));
     const asOf = asked === undefined ? undefined : instantOf(asked);
     const readiness = await readReadiness(ports, caller.workspace, id, asOf);
-    const { encounter, facts, state, at, findings, billing, filingEnd } = readiness;
+    const { encounter, facts, state, at, findings, repairs, billing, filing, today } = readiness;
     await names.learn([
       ...findings.map(({ cause }) => cause.event.metadata.principal),
       ...billingPrincipals(billing),
@@ -216,8 +240,12 @@ const readEncounterReadiness = endpoint({
         state,
         as_of: new Date(at).toISOString(),
         billed: billing === undefined ? null : viewBilling(billing, names),
-        filing: filingView(filingEnd, at),
+        filing: filingView(filing && { limit: filing.limit, last_day: filing.lastDay }, today),
         findings: findings.map((finding) => findingView(finding, facts.answers, names)),
+        repairs: repairs.map(({ record: { kind, id, version }, ...repair }) => ({
+          ...repair,
+          record: { kind, id, version },
+        })),
       },
     };
   },
@@ -294,6 +322,14 @@ export const worklistFilterSchema = z.object({
     }),
 });
 
+/** The order of the worklist. */
+export const worklistOrderSchema = z.object({
+  sort: z.enum(['filing']).optional().meta({
+    description:
+      '`filing`: by the last day on which the payer takes a claim, the earliest first, and then those without a filing limit',
+  }),
+});
+
 /** Returns which encounters a query asks for. */
 export function selectionOf({
   payer_id: payer,
@@ -301,11 +337,11 @@ export function selectionOf({
   provider_id: provider,
   assigned_to: assigned,
   ...same
-}: z.infer<typeof worklistFilterSchema>): WorklistSelection {
+}: z.infer<typeof worklistFilterSchema> & z.infer<typeof worklistOrderSchema>): WorklistSelection {
   return { ...same, payer, facility, provider, assigned };
 }
 
-const query = pageQuerySchema.extend(worklistFilterSchema.shape);
+const query = pageQuerySchema.extend(worklistFilterSchema.shape).extend(worklistOrderSchema.shape);
 
 const count = z.int().min(0);
 const byState = z.object(Object.fromEntries(readinessStates.map((state) => [state, count])));
@@ -414,7 +450,7 @@ const worklistExample: z.infer<typeof pageSchema> = {
       ...{ patient_id: 'patient-1001', payer_id: 'payer-1', facility_id: 'facility-3001' },
       provider_id: 'provider-2001',
       billed: null,
-      filing: { last_day: '2027-03-14', days_left: 364 },
+      filing: { limit: 'P1Y', last_day: '2027-03-14', days_left: 364 },
       findings: [
         {
           ...{ rule: 'policy_number_missing', severity: 'blocks', owner: 'registration' },
@@ -441,7 +477,7 @@ const readReadinessWorklist = endpoint({
   summary: 'List encounters by what is in the way of billing them',
   description:
     'The encounters of the workspace with what billing would refuse about them, in the order of their ' +
-    'creation (by day of service with days and no filter but `owner`, `answered` and `billed`), and how many there are in each state and ' +
+    'creation (by day of service with days and no filter but `owner`, `answered` and `billed`; by deadline with `sort=filing`), and how many there are in each state and ' +
     'by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a ' +
     'short delay if there are many: `progress` says how up to date the list is. With filters, a page may ' +
     'have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. ' +
@@ -466,11 +502,11 @@ const readReadinessWorklist = endpoint({
 });
 
 function worklistView(
-  { items, next_page_token, counts, progress }: Worklist,
+  { items, next_page_token, counts, progress, today }: Worklist,
   { state, rule }: z.infer<typeof worklistFilterSchema>,
 ): z.infer<typeof pageSchema> {
   return {
-    items: items.map(itemOf),
+    items: items.map((entry) => itemOf(entry, today)),
     next_page_token,
     counts: counts === undefined ? null : shownCounts(counts, { state, rule }),
     progress: progressView(progress),
@@ -498,9 +534,9 @@ function dayBefore(end: number | undefined): string | null {
   return end === undefined ? null : dayEndingAt(end);
 }
 
-function itemOf(entry: WorklistEntry): z.infer<typeof itemSchema> {
+function itemOf(entry: WorklistEntry, today: string): z.infer<typeof itemSchema> {
   const { encounter_id: id, state, date_of_service = null, patient_id = null } = entry;
-  const { payer_id = null, facility_id = null, provider_id = null, billed: claim, filing_end: end } = entry;
+  const { payer_id = null, facility_id = null, provider_id = null, billed: claim } = entry;
   const findings = entry.findings.map((finding) => {
     const { rule, severity, field, kind, id } = finding;
     const answer = isAnswered(finding) ? answerOf(finding) : null;
@@ -508,7 +544,7 @@ function itemOf(entry: WorklistEntry): z.infer<typeof itemSchema> {
   });
   const billed =
     claim === undefined ? null : { at: claim.at, claim_id: claim.id, outcome: claim.outcome ?? null };
-  const filing = filingView(end, Date.now());
+  const filing = filingView(entry.filing, today);
   return {
     id,
     state,

@@ -93,7 +93,7 @@ const example: z.infer<typeof pageSchema> = {
       title: 'The facility has an EIN that the IRS can have given out',
       record: { kind: 'facility', id: 'facility-3001' },
       ...{ encounters: 25, blocked: 25, oldest_day: '2026-05-03' },
-      filing: { last_day: '2026-08-01', days_left: 9 },
+      filing: { limit: 'P90D', last_day: '2026-08-01', days_left: 9 },
       encounter_ids: ['encounter-4001', 'encounter-4002'],
     },
   ],
@@ -125,24 +125,24 @@ const readReadinessCauses = endpoint({
     const caller = callerOf(context);
     const page = { limit, pageToken };
     const found = await readCauses(ports, caller.workspace, selectionOf(asked), group_by, page);
-    const { items, next_page_token, encounters, isWhole, progress } = found;
+    const { items, next_page_token, encounters, isWhole, progress, today } = found;
     const named = { limit, page_token: pageToken, group_by, ...asked };
     await recordAccess(ports.eventLog, caller, ...causesAccesses(items, named));
     return {
       body: {
-        ...{ items: items.map(causeView), next_page_token, encounters },
+        ...{ items: items.map((cause) => causeView(cause, today)), next_page_token, encounters },
         ...{ is_whole: isWhole, progress: progressView(progress) },
       },
     };
   },
 });
 
-function causeView(cause: Cause): z.infer<typeof causeSchema> {
-  const { rule, severity, owner, record = null, encounters, blocked, oldestDay, filingEnd } = cause;
+function causeView(cause: Cause, today: string): z.infer<typeof causeSchema> {
+  const { rule, severity, owner, record = null, encounters, blocked, oldestDay, filing } = cause;
   return {
     ...{ rule, severity, owner, title: ruleOf(rule)?.title ?? rule, record, encounters, blocked },
     oldest_day: oldestDay ?? null,
-    filing: filingView(filingEnd, Date.now()),
+    filing: filingView(filing, today),
     encounter_ids: cause.encounterIds,
   };
 }

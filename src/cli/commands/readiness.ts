@@ -1,16 +1,28 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { type DocumentCategory, documentFieldsSchema } from '../../domain/records/document.ts';
 import { visitTypes } from '../../domain/records/kinds/encounter.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { simulationAccess } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { billingNpi } from '../../modules/readiness/rules/billingEntity.ts';
 import { timelyFiling } from '../../modules/readiness/rules/dates.ts';
 import { documentMissing } from '../../modules/readiness/rules/encounter.ts';
+import {
+  type FilingLimit,
+  type FilingLimits,
+  type LimitedType,
+  legalLimits,
+  limitedTypes,
+  limitOfText,
+  limitText,
+} from '../../modules/readiness/rules/filingLimits.ts';
 import { rules } from '../../modules/readiness/rules/index.ts';
 import {
+  type BillingEntities,
+  type BillingEntity,
+  billingEntities,
   choiceOf,
-  type FilingLimits,
   type RequiredDocuments,
   type RuleChoice,
   readRuleSettings,
@@ -22,7 +34,13 @@ import {
   scorecardColumns,
   scorecardLine,
 } from '../../modules/readiness/scorecard.ts';
-import { setFilingLimit, setRequiredDocument, setRule } from '../../modules/readiness/settings.ts';
+import {
+  setBillingEntity,
+  setFilingLimit,
+  setRequiredDocument,
+  setRule,
+  setTimeZone,
+} from '../../modules/readiness/settings.ts';
 import {
   type CandidateSettings,
   candidateSettingsSchema,
@@ -37,7 +55,7 @@ import type { PrincipalNames } from '../../modules/records/queries/principalName
 import { csvLine } from '../../platform/csv.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { withCurrentModels, withWorkspace } from '../../server/stores.ts';
-import { addFormatOptions, parseDays } from '../lib/options.ts';
+import { addFormatOptions } from '../lib/options.ts';
 import { withProgressBar } from '../lib/progress.ts';
 import {
   count,
@@ -58,13 +76,16 @@ async function listRules({ workspace, json }: { workspace: string; json?: boolea
     const settings = await readRuleSettings(eventLog, workspace);
     const limits = limitRows(settings.filingLimits);
     const required = requiredRows(settings.requiredDocuments);
+    const entities = entityRows(settings.billingEntities);
+    const { timeZone } = settings;
     const found = rules.map((rule) => ({
       rule: rule.code,
       choice: choiceOf(settings, rule),
       default: rule.severity,
       title: rule.title,
       source: rule.source,
-      ...(rule === timelyFiling && { limits }),
+      ...(rule === timelyFiling && { limits, time_zone: timeZone }),
+      ...(rule === billingNpi && { billing_entities: entities }),
       ...(rule === documentMissing && { required }),
     }));
     if (json) {
@@ -76,12 +97,20 @@ async function listRules({ workspace, json }: { workspace: string; json?: boolea
       found.map((one) => [one.rule, one.choice, one.default, one.title]),
     );
     writeBelow(
-      ['FILING LIMIT OF', 'DAYS'],
-      limits.map(({ payer_id: payer, days }) => [
-        payer === null ? 'all other payers' : printable(payer),
-        String(days),
+      ['FILING LIMIT OF', 'LIMIT'],
+      limits.map(({ payer_id: payer, payer_type: type, limit }) => [
+        payer !== null ? printable(payer) : type !== null ? `payers of the type ${type}` : 'all other payers',
+        limitText(limit),
       ]),
     );
+    writeBelow(
+      ['CLAIMS AT', 'ARE BILLED BY'],
+      entities.map(({ facility_id: id, entity }) => [
+        id === null ? 'all other facilities' : printable(id),
+        `the ${entity}`,
+      ]),
+    );
+    writeBelow(['DAYS END IN'], [[timeZone]]);
     writeBelow(
       ['VISIT TYPE', 'REQUIRED DOCUMENT'],
       required.map(({ visit_type: visitType, category }) => [visitType, category]),
@@ -96,12 +125,40 @@ function writeBelow(header: string[], rows: string[][]): void {
   writeTable(header, rows);
 }
 
-/** Returns the limits of payers, then the one for all others. */
-function limitRows({ byPayer, default: others }: FilingLimits): { payer_id: string | null; days: number }[] {
+interface LimitRow {
+  payer_id: string | null;
+  payer_type: string | null;
+  limit: FilingLimit;
+}
+
+/** Returns the limits of payers, of types of payers, then the one for all others. */
+function limitRows({ byPayer, byType, default: others }: FilingLimits): LimitRow[] {
   return [
-    ...[...byPayer].map(([id, days]) => ({ payer_id: id, days })),
-    ...(others === undefined ? [] : [{ payer_id: null, days: others }]),
+    ...[...byPayer].map(([payer_id, limit]) => ({ payer_id, payer_type: null, limit })),
+    ...limitedTypes.map((type) => ({
+      payer_id: null,
+      payer_type: type,
+      limit: byType.get(type) ?? legalLimits[type],
+    })),
+    ...(others === undefined ? [] : [{ payer_id: null, payer_type: null, limit: others }]),
   ];
+}
+
+function entityRows({ byFacility, default: others }: BillingEntities) {
+  return [
+    ...[...byFacility].map(([facility_id, entity]) => ({ facility_id, entity })),
+    ...(others === undefined ? [] : [{ facility_id: null, entity: others }]),
+  ];
+}
+
+const NONE = 'none';
+
+/** Parses `90`, `90d`, `6m`, `1y`; `null` for `none`. */
+function parseLimit(text: string): FilingLimit | null {
+  if (text === NONE) return null;
+  const limit = limitOfText(text);
+  if (limit !== undefined) return limit;
+  throw new InvalidArgumentError('Specify days, months or years, such as 90d, 6m or 1y, or none.');
 }
 
 function requiredRows(required: RequiredDocuments): { visit_type: string; category: string }[] {
@@ -222,8 +279,8 @@ function addSimulateCommand(readiness: Command): void {
     .description(
       'Simulate other settings on the encounters of the workspace, and report how many would change state, ' +
         'by payer and rule. Changes nothing. The file is JSON with the settings to change: {"rules": ' +
-        '{"facility_tax_id": "warns"}, "filing_limits": {"default": 365, "payers": {"payer-1": 90}}, ' +
-        '"required_documents": {"inpatient": ["discharge_summary"]}}.',
+        '{"facility_tax_id": "warns"}, "filing_limits": {"default": "P6M", "payers": {"payer-1": "P90D"}}, ' +
+        '"billing_entities": {"default": "facility"}, "required_documents": {"inpatient": ["discharge_summary"]}}.',
     )
     .requiredOption('--workspace <id>', 'the workspace')
     .requiredOption('--rules <file>', 'the settings')
@@ -335,6 +392,8 @@ interface SettingOptions {
   workspace: string;
 }
 
+type LimitOptions = SettingOptions & { payer?: string; payerType?: LimitedType };
+
 /** `chartledger readiness …` */
 export function addReadinessCommands(readiness: Command): void {
   readiness
@@ -368,29 +427,89 @@ export function addReadinessCommands(readiness: Command): void {
   readiness
     .command('set-filing-limit')
     .description(
-      'Set how many days after the date of service payers accept a claim; used by the rules timely_filing ' +
+      'Set how long after the date of service payers accept a claim; used by the rules timely_filing ' +
         'and filing_limit_near.',
     )
     .argument(
-      '<days>',
-      'the last day on which a claim is accepted, counted from the date of service; or none',
-      parseDays,
+      '<limit>',
+      'days, months or years from the date of service to the last day on which a claim is accepted: 90d, 6m, 1y; or none',
+      parseLimit,
     )
     .option('--payer <id>', 'only for this payer; without it, for all payers without a separate limit')
+    .addOption(
+      new Option('--payer-type <type>', "only for payers of this type, in place of the law's limit")
+        .choices(limitedTypes)
+        .conflicts('payer'),
+    )
     .requiredOption('--workspace <id>', 'the workspace')
     .addHelpText(
       'after',
       example(
-        'chartledger readiness set-filing-limit 365 --workspace clinic',
+        'chartledger readiness set-filing-limit 6m --workspace clinic',
+        'chartledger readiness set-filing-limit 90d --payer-type medicaid --workspace clinic',
         'chartledger readiness set-filing-limit 90 --payer payer-1 --workspace clinic',
       ),
     )
-    .action((days: number | null, { payer, workspace }: SettingOptions & { payer?: string }) =>
+    .action((limit: FilingLimit | null, { payer, payerType, workspace }: LimitOptions) =>
       withWorkspace(workspace, async ({ eventLog, caller }) => {
-        await setFilingLimit(eventLog, caller, days, payer);
-        const whose = payer === undefined ? '' : ` of payer ${printable(payer)}`;
-        const limit = days === null ? 'none' : `${days} days`;
-        writeLine(`Filing limit${whose} in workspace ${workspace}: ${limit}.`);
+        await setFilingLimit(eventLog, caller, {
+          limit,
+          ...(payer !== undefined && { payer_id: payer }),
+          ...(payerType !== undefined && { payer_type: payerType }),
+        });
+        const ofType = payerType === undefined ? '' : ` of payers of the type ${payerType}`;
+        const whose = payer === undefined ? ofType : ` of payer ${printable(payer)}`;
+        const shown = limit === null ? NONE : limitText(limit);
+        writeLine(`Filing limit${whose} in workspace ${workspace}: ${shown}.`);
+      }),
+    );
+
+  readiness
+    .command('set-billing-entity')
+    .description(
+      'Set who bills: whose NPI, tax ID and address the claim has for its billing provider. What that one lacks ' +
+        'blocks an encounter.',
+    )
+    .addArgument(new Argument('<entity>', 'who bills').choices([...billingEntities, NONE]))
+    .option(
+      '--facility <id>',
+      'only at this facility; without it, at all facilities without a separate setting',
+    )
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger readiness set-billing-entity facility --workspace clinic',
+        'chartledger readiness set-billing-entity provider --facility facility-1 --workspace clinic',
+      ),
+    )
+    .action(
+      (
+        entity: BillingEntity | typeof NONE,
+        { facility, workspace }: SettingOptions & { facility?: string },
+      ) =>
+        withWorkspace(workspace, async ({ eventLog, caller }) => {
+          await setBillingEntity(eventLog, caller, {
+            entity: entity === NONE ? null : entity,
+            ...(facility !== undefined && { facility_id: facility }),
+          });
+          const where = facility === undefined ? '' : ` at facility ${printable(facility)}`;
+          writeLine(`Billing entity${where} in workspace ${workspace}: ${entity}.`);
+        }),
+    );
+
+  readiness
+    .command('set-time-zone')
+    .description(
+      'Set the time zone in which days begin and end: the day of a date of service in UTC, and the last day for filing.',
+    )
+    .argument('<zone>', 'the IANA name of the time zone; or none, for UTC')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addHelpText('after', example('chartledger readiness set-time-zone America/Chicago --workspace clinic'))
+    .action((zone: string, { workspace }: SettingOptions) =>
+      withWorkspace(workspace, async ({ eventLog, caller }) => {
+        await setTimeZone(eventLog, caller, zone === NONE ? null : zone);
+        writeLine(`Time zone of workspace ${workspace}: ${zone === NONE ? 'UTC' : zone}.`);
       }),
     );
 

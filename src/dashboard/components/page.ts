@@ -4,8 +4,8 @@ import type { Request, Response } from 'express';
 import { html as template } from 'hono/html';
 import { statusOf } from '../../api/server/answer.ts';
 import type { Actor, Caller } from '../../domain/events/newEvent.ts';
+import { clockIn } from '../../domain/records/schema/timeZones.ts';
 import type { Role, User } from '../../modules/auth/users.ts';
-import { offsetOf } from '../../modules/integrations/fields.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 
 /** Markup that may be sent as it is: every value in it was escaped. */
@@ -187,8 +187,6 @@ export function problemOf(error: unknown): Refusal {
   throw error;
 }
 
-const MINUTE_MS = 60_000;
-
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function formatOf(timeZone: string): Intl.DateTimeFormat {
@@ -236,16 +234,8 @@ export function zonedClock(moment: number, timeZone: string): string {
   return `${date}T${clock}`;
 }
 
-/**
- * Returns when the clocks of a time zone show a date and time of day, in milliseconds since 1970. `shown` is that
- * moment if the clocks were those of UTC.
- */
-export function momentOfClock(shown: number, timeZone: string): number {
-  return shown - offsetOf(shown, timeZone) * MINUTE_MS;
-}
-
 /** Returns when the day that contains a moment began in a time zone; both in milliseconds since 1970. */
 export function startOfDay(moment: number, timeZone: string): number {
   const { date } = clockAt(moment, timeZone);
-  return momentOfClock(Date.parse(`${date}T00:00:00Z`), timeZone);
+  return clockIn(Date.parse(`${date}T00:00:00Z`), timeZone);
 }

@@ -1,17 +1,9 @@
 import { requiredDate } from '../../domain/records/schema/fields.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
+import { clockIn } from '../../domain/records/schema/timeZones.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import { type InputField, input } from './forms.ts';
-import {
-  type Html,
-  html,
-  momentOfClock,
-  startOfDay,
-  textOf,
-  type Visit,
-  viewerPreferences,
-  zonedClock,
-} from './page.ts';
+import { type Html, html, startOfDay, textOf, type Visit, viewerPreferences, zonedClock } from './page.ts';
 
 /** The hidden field that says in which time zone the moments of a form were typed; without it they are in UTC. */
 export const zoneParameter = 'time_zone';
@@ -69,7 +61,7 @@ export function showsMoment(form: Visit['form'], name: string, moment: string | 
 
 function inUtc(sent: string, timeZone: unknown): string {
   if (!local.test(sent) || !requiredDate('').safeParse(sent).success) return sent;
-  return new Date(momentOfClock(instantOf(sent), supportedZone(timeZone))).toISOString();
+  return new Date(clockIn(instantOf(sent), supportedZone(timeZone))).toISOString();
 }
 
 function supportedZone(sent: unknown): string {

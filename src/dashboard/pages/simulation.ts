@@ -6,6 +6,7 @@ import { validate, validationError } from '../../domain/records/schema/validatio
 import { simulationAccess } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { Analyses, SimulationRun } from '../../modules/readiness/jobs.ts';
+import { type FilingLimit, limitOfText, limitText } from '../../modules/readiness/rules/filingLimits.ts';
 import { rules } from '../../modules/readiness/rules/index.ts';
 import {
   choiceOf,
@@ -66,9 +67,9 @@ function simulationForm({ workspace, csrf, form }: Visit, settings: RuleSettings
   )}</div>
 </details>
 <div class="filter-fields">
-${line('filing_limits.default', 'Filing limit for all payers, in days', 'number')}
+${line('filing_limits.default', 'Filing limit for all payers: 90d, 6m or 1y', 'text')}
 ${line('payer_id', 'Payer ID with a different filing limit', 'text')}
-${line('payer_days', 'Filing limit for this payer, in days', 'number', `filing_limits.payers.${textOf(form, 'payer_id')}`)}
+${line('payer_limit', 'Filing limit for this payer: 90d, 6m or 1y', 'text', `filing_limits.payers.${textOf(form, 'payer_id')}`)}
 ${choice('visit_type', 'Visit type that requires one more document', visitTypes)}
 ${choice('category', 'Document category', categories)}
 ${line('from', 'Date of service, from', 'date')}
@@ -83,14 +84,14 @@ function simulationSent(form: Form, settings: RuleSettings) {
   const sent = (name: string) => textOf(form, name) || undefined;
   const chosen = rules.flatMap(({ code }) => (sent(`rules.${code}`) ? [[code, sent(`rules.${code}`)]] : []));
   const limit = sent('filing_limits.default');
-  const [payer, days] = [sent('payer_id'), sent('payer_days')];
+  const [payer, payerLimit] = [sent('payer_id'), sent('payer_limit')];
   const required = requiredSent(sent('visit_type'), sent('category'), settings.requiredDocuments);
   const candidates: CandidateSettings = validate(candidateSettingsSchema, {
     ...(chosen.length > 0 && { rules: Object.fromEntries(chosen) }),
     ...((limit || payer) && {
       filing_limits: {
-        ...(limit && { default: Number(limit) }),
-        ...(payer && { payers: { [payer]: Number(days) } }),
+        ...(limit && { default: limitOfText(limit) ?? limit }),
+        ...(payer && { payers: { [payer]: limitOfText(payerLimit ?? '') ?? '' } }),
       },
     }),
     ...(required && { required_documents: required }),
@@ -173,9 +174,9 @@ function triedSettings({ rules, filing_limits, required_documents }: CandidateSe
     ...Object.entries(rules ?? {}).map(([rule, choice]) => html`${ruleTitle(rule)}: ${code(choice ?? '')}`),
     ...(filing_limits?.default === undefined
       ? []
-      : [html`Filing limit for all payers: ${days(filing_limits.default)}`]),
+      : [html`Filing limit for all payers: ${limitOrNone(filing_limits.default)}`]),
     ...Object.entries(filing_limits?.payers ?? {}).map(
-      ([id, limit]) => html`Filing limit for payer ${code(id)}: ${days(limit)}`,
+      ([id, limit]) => html`Filing limit for payer ${code(id)}: ${limitOrNone(limit)}`,
     ),
     ...Object.entries(required_documents ?? {}).map(
       ([visitType, categories]) => html`Documents for ${code(visitType)}: ${(categories ?? []).join(', ')}`,
@@ -184,8 +185,8 @@ function triedSettings({ rules, filing_limits, required_documents }: CandidateSe
   return html`<ul class="plain">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
 }
 
-function days(limit: number | null): string {
-  return limit === null ? 'none' : `${limit} days`;
+function limitOrNone(limit: FilingLimit | null): string {
+  return limit === null ? 'none' : limitText(limit);
 }
 
 function flipsOf(id: string, counts: Record<string, number>): Flip[] {

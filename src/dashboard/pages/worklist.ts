@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Request } from 'express';
 import { z } from 'zod';
-import { selectionOf, worklistFilterSchema } from '../../api/routes/readiness.ts';
+import { selectionOf, worklistFilterSchema, worklistOrderSchema } from '../../api/routes/readiness.ts';
 import { readinessStates } from '../../domain/events/readinessEvents.ts';
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
@@ -17,7 +17,7 @@ import {
   type Tally,
 } from '../../modules/readiness/counts.ts';
 import { rules } from '../../modules/readiness/rules/index.ts';
-import { dayOf, lastFilingDay } from '../../modules/readiness/rules/rule.ts';
+import { dayOf } from '../../modules/readiness/rules/rule.ts';
 import {
   readProgress,
   readWorklist,
@@ -77,6 +77,7 @@ export const stateTexts: Record<ShownState, string> = {
 
 /** People come for what is in the way; `any` shows all. */
 const pageSchema = worklistFilterSchema.extend({
+  ...worklistOrderSchema.shape,
   state: z.enum(shownStates).default('blocked'),
   page_token: z.string().optional(),
 });
@@ -168,16 +169,11 @@ async function* exported(
   }
 }
 
-/** Returns the day by which a claim is to be filed; undefined without a filing limit. */
-function fileBy({ filing_end: end }: WorklistEntry): string | undefined {
-  return end === undefined ? undefined : lastFilingDay(end);
-}
-
 function linesOf(entry: WorklistEntry): string[] {
   const { encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id } = entry;
   const own = {
     ...{ encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id },
-    ...{ billed_at: entry.billed?.at, claim_id: entry.billed?.id, filing_last_day: fileBy(entry) },
+    ...{ billed_at: entry.billed?.at, claim_id: entry.billed?.id, filing_last_day: entry.filing?.last_day },
   };
   const findings = entry.findings.map(({ rule, severity, kind, id, field }) => ({
     ...{ rule, severity, record_kind: kind, record_id: id, field },
@@ -316,7 +312,7 @@ async function trendChart(
   { selection }: WorklistQuery,
   now: Tally | undefined,
 ): Promise<Html | undefined> {
-  const { state = 'any', rule, ...others } = selection;
+  const { state = 'any', rule, sort: _, ...others } = selection;
   if (now === undefined || Object.values(others).some((one) => one !== undefined)) return undefined;
   const counted = await readTrend(eventLog, workspace, DAYS);
   if (counted.length === 0) return empty('The trend starts at the end of the first day.');
@@ -363,6 +359,10 @@ ${choice('billed', 'Billed', sent.billed ?? '', [
   { value: 'false', text: 'Not billed' },
   { value: 'true', text: 'Billed' },
 ])}
+${choice('sort', 'Order', sent.sort ?? '', [
+  { value: '', text: 'As created' },
+  { value: 'filing', text: 'By filing deadline' },
+])}
 ${line('payer_id', 'Payer ID', 'search', 'Payer of the primary insurance.')}
 ${line('facility_id', 'Facility ID', 'search')}
 ${line('provider_id', 'Provider ID', 'search', 'The billing provider.')}
@@ -407,7 +407,7 @@ function worklistTable(
           html`${readinessBadge(state)}${billed && html` ${badge('Billed', 'neutral')}`}`,
       },
       { title: 'Date of service', cell: ({ date_of_service: date }) => fieldValue(date && dayOf(date)) },
-      { title: 'File by', cell: (entry) => fieldValue(fileBy(entry)) },
+      { title: 'File by', cell: ({ filing }) => fieldValue(filing?.last_day) },
       { title: 'Patient', cell: ({ patient_id: id }) => referred('patient', id) },
       { title: 'Payer', cell: ({ payer_id: id }) => referred('payer', id) },
       { title: 'Facility', cell: ({ facility_id: id }) => referred('facility', id) },

@@ -103,6 +103,11 @@ function toRolesByWorkspace({ role, ...data }: JsonObject): JsonObject {
   return { ...data, roles: { [INSTALLATION]: role } as JsonObject };
 }
 
+/** A filing limit was a number of days, before it could be one of months or years. */
+function toDuration({ days, ...data }: JsonObject): JsonObject {
+  return { limit: days === null ? null : `P${days}D`, ...data };
+}
+
 /**
  * Every event type that the service writes, except those of records, which the catalog adds. A type that changes its shape gets a
  * step here (or in its kind's file), and a frozen event of the new version among the test fixtures; projections whose folded
@@ -125,8 +130,10 @@ const ownTypes = {
   HoldAdded: [],
   HoldReleased: [],
   ReadinessRuleSet: [],
-  FilingLimitSet: [],
+  FilingLimitSet: [toDuration],
   RequiredDocumentSet: [],
+  BillingEntitySet: [],
+  BillingTimeZoneSet: [],
   CodeSetLoaded: [],
   SourceConfigured: [],
   SourceRemoved: [],

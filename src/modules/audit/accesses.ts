@@ -65,11 +65,12 @@ function accessesTo(query: Record<string, unknown>, records: Records): Accesses 
  * versions were billed. `asOf`: as requested.
  */
 export function readinessAccess(
-  { encounter, findings, billing }: Readiness,
+  { encounter, findings, repairs, billing }: Readiness,
   asOf: string | undefined,
 ): AccessRecorded {
   const billed = [billing, billing?.acknowledged].flatMap((one) => one?.versions ?? []);
-  const things = thingsOf([encounter, ...findings.map(({ record }) => record), ...billed]);
+  const named = [...findings, ...repairs].map(({ record }) => record);
+  const things = thingsOf([encounter, ...named, ...billed]);
   return {
     action: 'record.readiness',
     kind: encounter.kind,

@@ -4,7 +4,7 @@ import { unavailable } from '../../platform/errors.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
-import { dayOf, lastFilingDay, type Owner, type Severity } from './rules/rule.ts';
+import { dayOf, type Owner, type Severity } from './rules/rule.ts';
 import { readProgress, requireSelectedRecords, type WorklistProgress } from './worklist.ts';
 import { type WorklistSelection, walkWorklist } from './worklistFanOut.ts';
 import { isBlocking, ownerOfFinding, type WorklistEntry, type WorklistFinding } from './worklistModel.ts';
@@ -26,8 +26,8 @@ export interface Cause {
   blocked: number;
   /** The earliest day of service of the encounters, such as `2026-03-14`, as it was sent; undefined where none has one. */
   oldestDay: string | undefined;
-  /** The first of the moments at which their payers take no claim any more, in milliseconds since 1970, where limits apply. */
-  filingEnd: number | undefined;
+  /** The first of the days until which their payers take a claim, where limits apply. */
+  filing: WorklistEntry['filing'];
   /** The first of the encounters in the order of creation, at most five. */
   encounterIds: string[];
 }
@@ -90,7 +90,7 @@ function count(
   findings: readonly WorklistFinding[],
   grouping: CauseGrouping,
 ): void {
-  const { encounter_id: id, state, date_of_service, filing_end: end } = entry;
+  const { encounter_id: id, state, date_of_service, filing } = entry;
   const day = date_of_service && dayOf(date_of_service);
   const byGroup = Map.groupBy(findings, (finding) => {
     const record = recordOf(entry, finding, grouping);
@@ -101,7 +101,7 @@ function count(
     const cause = groups.get(key) ?? {
       ...{ rule: first.rule, severity: 'warns', owner: ownerOfFinding(first) },
       record: recordOf(entry, first, grouping),
-      ...{ encounters: 0, blocked: 0, oldestDay: undefined, filingEnd: undefined, encounterIds: [] },
+      ...{ encounters: 0, blocked: 0, oldestDay: undefined, filing: undefined, encounterIds: [] },
     };
     groups.set(key, cause);
     if (own.some(({ severity }) => severity === 'blocks')) cause.severity = 'blocks';
@@ -109,7 +109,7 @@ function count(
     if (state === 'blocked' && own.some(isBlocking)) cause.blocked += 1;
     if (day !== undefined && !(cause.oldestDay !== undefined && cause.oldestDay <= day))
       cause.oldestDay = day;
-    if (end !== undefined) cause.filingEnd = Math.min(end, cause.filingEnd ?? end);
+    if (filing !== undefined && lastDayOf(filing) < lastDayOf(cause.filing)) cause.filing = filing;
     if (cause.encounterIds.length < MOST_EXAMPLES) cause.encounterIds.push(id);
   }
 }
@@ -125,21 +125,26 @@ function recordOf(
 }
 
 function byUrgency(one: Cause, other: Cause): number {
-  const end = ({ filingEnd = Number.MAX_VALUE }: Cause) => filingEnd;
   return (
     other.blocked - one.blocked ||
     other.encounters - one.encounters ||
-    end(one) - end(other) ||
-    (keyOf(one) < keyOf(other) ? -1 : 1)
+    (urgencyOf(one) < urgencyOf(other) ? -1 : 1)
   );
 }
 
-function keyOf({ rule, record }: Cause): string {
-  return JSON.stringify([rule, record?.kind, record?.id]);
+/** Returns the last day for filing; what comes after all days where there is none. */
+function lastDayOf(filing: WorklistEntry['filing']): string {
+  return filing?.last_day ?? 'none';
+}
+
+function urgencyOf({ filing, rule, record }: Cause): string {
+  return JSON.stringify([lastDayOf(filing), rule, record?.kind, record?.id]);
 }
 
 export interface CausesPage extends Page<Cause>, Pick<Causes, 'encounters' | 'isWhole'> {
   progress: WorklistProgress;
+  /** The day that it is in the workspace, such as `2026-03-14`. */
+  today: string;
 }
 
 /**
@@ -156,7 +161,7 @@ export async function readCauses(
   const scope = ['causes', workspace, selection, grouping];
   const from = pageToken === undefined ? 0 : decodeToken(pageToken, scope);
   await requireSelectedRecords(eventLog, workspace, selection);
-  const progress = await readProgress({ eventLog, readModels }, workspace);
+  const { today, ...progress } = await readProgress({ eventLog, readModels }, workspace);
   const { causes, ...rest } = await findCauses(readModels, workspace, selection, grouping, MOST_LOOKED_AT);
   const next = from + limit;
   return {
@@ -164,6 +169,7 @@ export async function readCauses(
     items: causes.slice(from, next),
     next_page_token: next < causes.length ? encodeToken(next, scope) : null,
     progress,
+    today,
   };
 }
 
@@ -191,8 +197,7 @@ export const causeColumns = [
 
 /** Returns a cause as a line of its file. */
 export function causeLine({ rule, severity, owner, record, ...cause }: Cause): string {
-  const { encounters, blocked, oldestDay, filingEnd, encounterIds } = cause;
-  const lastDay = filingEnd === undefined ? undefined : lastFilingDay(filingEnd);
+  const { encounters, blocked, oldestDay, filing, encounterIds } = cause;
   return csvLine([
     ...[
       rule,
@@ -203,7 +208,7 @@ export function causeLine({ rule, severity, owner, record, ...cause }: Cause): s
       encounters,
       blocked,
       oldestDay,
-      lastDay,
+      filing?.last_day,
       encounterIds[0],
     ],
   ]);

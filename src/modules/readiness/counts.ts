@@ -31,6 +31,7 @@ import {
   filtersOf,
   isAnnouncedAlike,
   mayBeBilled,
+  NOT_DUE,
   type WorklistEntry,
   type WorklistFilter,
   worklistEntry,
@@ -192,9 +193,16 @@ export function tallyId(workspace: string, filter?: TallyFilter): string {
   return filter === undefined ? `${workspace} tally` : `${workspace} tally ${filter.by}=${filter.value}`;
 }
 
-/** Returns the partition that lists the daily counts of a workspace, in the order of the days. */
-function daysPartition(workspace: string): string {
-  return `${workspace} days`;
+/** Returns the partition that lists the counts of a workspace by days, in their order. */
+function daysPartition(workspace: string, by: DayFilter['by']): string {
+  return by === 'day' ? `${workspace} days` : `${workspace} days ${by}`;
+}
+
+/** A filter by days: of service, or the last ones for filing. */
+type DayFilter = TallyFilter & { by: 'day' | 'due' };
+
+function isOfDay(filter: TallyFilter | undefined): filter is DayFilter {
+  return filter !== undefined && (filter.by === 'day' || (filter.by === 'due' && filter.value !== NOT_DUE));
 }
 
 const DAYS_AT_ONCE = 500;
@@ -210,16 +218,17 @@ function dayNumber(day: string): number {
   return Number(day.replaceAll('-', ''));
 }
 
-/** Yields the days within bounds that have, or once had, encounters, from a day onwards, in order. */
+/** Yields the days within bounds that have, or once had, encounters, from a day onwards, in order: those of service, by default. */
 export async function* daysIn(
   readModels: ReadModels,
   workspace: string,
   { from, to }: { from?: string | undefined; to?: string | undefined },
   first = 0,
+  by: DayFilter['by'] = 'day',
 ): AsyncGenerator<{ day: number; value: string; tally: Tally }> {
   const begin = Math.max(first, from === undefined ? 0 : dayNumber(from));
   const end = to === undefined ? Number.POSITIVE_INFINITY : dayNumber(to);
-  const partition = daysPartition(workspace);
+  const partition = daysPartition(workspace, by);
   for (let after = begin - 1; ; ) {
     const rows = await readModels.page(talliesModel, { partition, after, limit: DAYS_AT_ONCE });
     for (const { order: day, body: tally } of rows) {
@@ -264,13 +273,12 @@ export class TallyChanges {
     const byId = new Map(before.map((row) => [row.id, row]));
     return [...this.#changes].map(([id, { filter, tally }]) => {
       const row = byId.get(id);
-      const isDay = filter?.by === 'day';
       const body = { states: { ...row?.body.states }, rules: structuredClone(row?.body.rules ?? {}) };
       add(body, tally);
       return {
         id,
-        partition: isDay ? daysPartition(this.#workspace) : id,
-        order: isDay ? dayNumber(filter.value) : 0,
+        partition: isOfDay(filter) ? daysPartition(this.#workspace, filter.by) : id,
+        order: isOfDay(filter) ? dayNumber(filter.value) : 0,
         position: Math.max(position, (row?.position ?? 0) + 1),
         body,
       };

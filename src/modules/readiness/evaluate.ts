@@ -10,6 +10,7 @@ import type { ReadModels, Row } from '../../storage/readModels.ts';
 import { caughtUp } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { readBilling, readClaims } from './billing.ts';
+import { isFilingDue } from './rules/dates.ts';
 import { duplicateOfBilled, suspectedDuplicate } from './rules/encounter.ts';
 import {
   billedRecord,
@@ -20,13 +21,13 @@ import {
   recordKey,
   sameVisitOf,
 } from './rules/facts.ts';
+import { type Filing, filingOf } from './rules/filing.ts';
 import { appliesAt, type Finding, findingsOf, readinessState } from './rules/index.ts';
 import {
   type BilledRecord,
   type BillingFacts,
   choiceOf,
   documentCategories,
-  filingEnd,
   type Rule,
   type RuleSettings,
   readRuleSettings,
@@ -68,8 +69,8 @@ export interface Evaluation {
   facts: BillingFacts;
   /** Including those that will begin or end by themselves some day. */
   findings: Finding[];
-  /** The first moment at which the payer takes no claim any more, in milliseconds since 1970; undefined as for `filingEnd`. */
-  filingEnd?: number | undefined;
+  /** Until when the payer takes a claim; undefined as for `filingOf`. */
+  filing?: Filing | undefined;
   /** Of the last write of the claim's records, of those at fault, or of what was billed. */
   position: Position;
   /** What the facts were chosen from: the claim's records, and all that ever belonged to the encounter's visit. */
@@ -85,8 +86,8 @@ export interface PlacedRecord {
 /**
  * Resolves with what the rules find in these encounters, by their ids, based on the read models of records and
  * documents and on the log of what was billed and answered; without those that do not exist, or cannot be read. `mayBeBilled`:
- * which of them may have been billed; the log is not asked about others, except where a filing limit applies. Rejects
- * with `unavailable`.
+ * which of them may have been billed; of others the log is asked only about those that are `isUnsure`, where a filing limit would
+ * be a finding. Rejects with `unavailable`.
  */
 export async function evaluate(
   { eventLog, readModels }: QueryPorts,
@@ -94,17 +95,20 @@ export async function evaluate(
   encounterIds: readonly string[],
   settings: RuleSettings,
   mayBeBilled: MayBeBilled,
+  isUnsure: (encounterId: string) => boolean = () => false,
 ): Promise<Map<string, Evaluation>> {
   const records: Records = new Map();
   const positions: Positions = new Map();
   const load = (named: readonly Named[]) => loadRecords(readModels, workspace, { records, positions }, named);
   const encounters = await load(encounterIds.map((id) => ['encounter', id]));
   for (let found = encounters; found.length > 0; ) found = await load(found.flatMap(namedBy));
-  const { requiredDocuments, filingLimits } = settings;
+  const { requiredDocuments } = settings;
+  const now = Date.now();
   const all = encounterIds.flatMap((id) => factsOf(records, id) ?? []);
   const own = await mayBeBilled(encounterIds);
   const asked = all.filter(
-    (facts) => own.has(facts.encounter.id) || filingEnd(facts, filingLimits) !== undefined,
+    (facts) =>
+      own.has(facts.encounter.id) || (isUnsure(facts.encounter.id) && isFilingDue(facts, settings, now)),
   );
   const isOff = (rule: Rule) => choiceOf(settings, rule) === 'off';
   const compared = isOff(suspectedDuplicate) && isOff(duplicateOfBilled) ? [] : encounters;
@@ -128,15 +132,14 @@ export async function evaluate(
         ...{ documents: documents.get(id), sameVisit: visits.get(id)?.sameVisit, sameVisitBilled },
       };
       const findings = findingsOf(facts, settings);
-      const parts = [...Object.values(partsOf(facts)), ...(facts.merged ?? [])].filter(isPresent);
+      const others = [...(facts.merged ?? []), ...(facts.otherPayers ?? [])];
+      const parts = [...Object.values(partsOf(facts)), ...others].filter(isPresent);
       const used = [...parts, ...findings.map(({ record }) => record)];
       const written = used.map((record) => positions.get(record) ?? 0);
       const placed = parts.map((record) => ({ record, position: positions.get(record) ?? 0 }));
       const chosenFrom = [...placed, ...(visits.get(id)?.members ?? [])];
-      const end = filingEnd(facts, filingLimits);
-      return [
-        [id, { facts, findings, filingEnd: end, position: Math.max(...written, position), chosenFrom }],
-      ];
+      const filing = filingOf(facts, settings);
+      return [[id, { facts, findings, filing, position: Math.max(...written, position), chosenFrom }]];
     }),
   );
 }

@@ -9,7 +9,7 @@ import type { Evaluation } from './evaluate.ts';
 import { ReadinessReplay, type Step } from './replay.ts';
 import { billedRecord, factsOf, namedBy, recordKey, sameVisitOf } from './rules/facts.ts';
 import { findingsOf } from './rules/index.ts';
-import { type BilledRecord, CODE_SET_LOADED, type RuleSettings, ruleSettingTypes } from './rules/rule.ts';
+import { type BilledRecord, CODE_SET_LOADED, isRuleSetting, type RuleSettings } from './rules/rule.ts';
 import { isAnnouncedAlike, type WorklistEntry, worklistEntry } from './worklistModel.ts';
 
 /** A record before a batch, undefined where there was none, and its versions in the batch. */
@@ -92,8 +92,7 @@ export class FollowedEvents {
   #changesRules(workspace: string): boolean {
     return this.#events.some(
       ({ type, stream }) =>
-        type === CODE_SET_LOADED ||
-        (ruleSettingTypes.includes(type) && workspaceOfStream(stream) === workspace),
+        type === CODE_SET_LOADED || (isRuleSetting(type) && workspaceOfStream(stream) === workspace),
     );
   }
 

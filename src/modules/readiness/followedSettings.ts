@@ -1,7 +1,7 @@
 import { workspaceOfStream } from '../../domain/events/streams.ts';
 import { asUnreadable, unavailable } from '../../platform/errors.ts';
 import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
-import { CODE_SET_LOADED, type RuleSettings, readRuleSettings, ruleSettingTypes } from './rules/rule.ts';
+import { CODE_SET_LOADED, isRuleSetting, type RuleSettings, readRuleSettings } from './rules/rule.ts';
 
 /** A server that has just begun to lead may not show the newest events of a stream: what it showed does not stay for good. */
 const KEPT_MS = 60_000;
@@ -27,7 +27,7 @@ export class FollowedSettings {
       if (type === CODE_SET_LOADED) {
         this.#codeSets = Math.max(this.#codeSets, revision + 1);
         this.#kept.clear();
-      } else if (ruleSettingTypes.includes(type)) {
+      } else if (isRuleSetting(type)) {
         const workspace = workspaceOfStream(stream);
         this.#followed.set(workspace, Math.max(this.#followed.get(workspace) ?? 0, revision + 1));
         this.#kept.delete(workspace);

@@ -1,13 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Position } from '../../domain/events/event.ts';
 import type { ReadinessState, UsedVersion } from '../../domain/events/readinessEvents.ts';
+import { dayAt } from '../../domain/records/schema/timeZones.ts';
 import { gone, notFound, ServiceError } from '../../platform/errors.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import type { Billing } from './billing.ts';
 import { BillingHistory, type CausedFinding, ReadinessReplay, type Step } from './replay.ts';
-import { usedVersions } from './rules/facts.ts';
+import { repairsIn, usedVersions } from './rules/facts.ts';
+import { type Filing, filingOf } from './rules/filing.ts';
 import { appliesAt, readinessState } from './rules/index.ts';
-import { type BilledRecord, type BillingFacts, filingEnd } from './rules/rule.ts';
+import { type BilledRecord, type BillingFacts, isVoid } from './rules/rule.ts';
 
 /** Steps between which other requests are served. */
 const STEPS_AT_ONCE = 100;
@@ -17,8 +19,10 @@ export interface Readiness {
   facts: BillingFacts;
   /** The versions on which a claim is based now. */
   used: UsedVersion[];
-  /** The first moment at which the payer takes no claim any more, in milliseconds since 1970; undefined as for `filingEnd`. */
-  filingEnd: number | undefined;
+  /** Until when the payer takes a claim; undefined as for `filingOf`. */
+  filing: Filing | undefined;
+  /** The day that it is then in the workspace. */
+  today: string;
   /** What was last billed for it. */
   billing: Billing | undefined;
   /** Of the encounter's first version, since its last erasure where there was one. */
@@ -28,6 +32,8 @@ export interface Readiness {
   at: number;
   /** Blocking findings come first. */
   findings: CausedFinding[];
+  /** The values that a claim carries in another form than they were sent. */
+  repairs: ReturnType<typeof repairsIn>;
 }
 
 /**
@@ -58,8 +64,10 @@ export async function readReadiness(
     encounter: facts.encounter,
     facts,
     used: usedVersions(facts),
-    filingEnd: filingEnd(facts, replay.settings.filingLimits),
+    filing: filingOf(facts, replay.settings),
+    today: dayAt(at, replay.settings.timeZone),
     billing,
+    repairs: isVoid(facts.encounter) ? [] : repairsIn(facts),
     begunAt: begunAt(ownSteps),
     at,
     state: readinessState(facts, findings, at),

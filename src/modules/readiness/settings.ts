@@ -2,19 +2,28 @@ import type { JsonObject, RecordedEvent } from '../../domain/events/event.ts';
 import { type Caller, newActorEvent } from '../../domain/events/newEvent.ts';
 import { readinessStream, recordStream } from '../../domain/events/streams.ts';
 import { evolveRecord, type RecordState } from '../../domain/records/fold.ts';
+import { isTimeZone, UTC } from '../../domain/records/schema/timeZones.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { appendDecided, type EventLog } from '../../storage/eventLog.ts';
 import { AggregateCache, foldStream } from '../records/queries/records.ts';
+import {
+  type FilingLimitSet,
+  isLongerThanLaw,
+  legalLimits,
+  limitSetFor,
+  limitText,
+} from './rules/filingLimits.ts';
 import { rules } from './rules/index.ts';
 import {
+  type BillingEntitySet,
   evolveRuleSettings,
-  type FilingLimitSet,
   noSettings,
   type ReadinessRuleSet,
   type RequiredDocumentSet,
   type RuleChoice,
   type RuleSettings,
   readRuleSettings,
+  type ruleSettingTypes,
 } from './rules/rule.ts';
 
 /** The rule settings of workspaces, for callers that do not wait for a store. */
@@ -36,7 +45,7 @@ export class RuleSettingsCache {
 
 /** The type and data of an event in the settings stream. */
 interface SettingsChange {
-  type: 'ReadinessRuleSet' | 'FilingLimitSet' | 'RequiredDocumentSet';
+  type: (typeof ruleSettingTypes)[number];
   data: JsonObject;
 }
 
@@ -74,30 +83,72 @@ export async function setRequiredDocument(
 }
 
 /**
- * Sets for how many days after the date of service a payer accepts claims, or all payers without a limit of their
- * own; `null` removes the limit. Appends nothing when it is so already. Rejects with `not_found` when there is no
- * such payer, with `unreadable` and `unavailable`.
+ * Sets how long after the date of service a payer takes claims, or the payers of a type, or all others; `null` removes what was set.
+ * Appends nothing when it is so already. Rejects with `not_found` when there is no such payer, with `validation_failed` when the
+ * limit of a type is longer than the law's, with `unreadable` and `unavailable`.
  */
 export async function setFilingLimit(
   eventLog: EventLog,
   caller: Caller,
-  days: number | null,
-  payerId?: string,
+  data: FilingLimitSet,
 ): Promise<void> {
-  if (payerId !== undefined && days !== null) await requirePayer(eventLog, caller.workspace, payerId);
-  const data: FilingLimitSet = { days, ...(payerId !== undefined && { payer_id: payerId }) };
-  await changeRuleSettings(eventLog, caller, ({ filingLimits }) => {
-    const set = payerId === undefined ? filingLimits.default : filingLimits.byPayer.get(payerId);
-    return (set ?? null) === days ? undefined : { type: 'FilingLimitSet', data: { ...data } };
+  const { limit, payer_id: payerId, payer_type: type } = data;
+  if (payerId !== undefined && limit !== null)
+    await requireRecord(eventLog, caller.workspace, 'payer', payerId);
+  if (type !== undefined && limit !== null && isLongerThanLaw(limit, type)) {
+    throw new ServiceError(
+      'validation_failed',
+      `The law lets payers of the type ${type} take claims for ${limitText(legalLimits[type])}: set a shorter limit, or one for a payer.`,
+    );
+  }
+  await changeRuleSettings(eventLog, caller, ({ filingLimits }) =>
+    limitSetFor(filingLimits, data) === limit ? undefined : { type: 'FilingLimitSet', data: { ...data } },
+  );
+}
+
+/**
+ * Sets who is the billing provider of claims in the caller's workspace, at a facility or at all without one of their own; `null`
+ * removes what was set. Appends nothing when it is so already. Rejects with `not_found` when there is no such facility, with
+ * `unreadable` and `unavailable`.
+ */
+export async function setBillingEntity(
+  eventLog: EventLog,
+  caller: Caller,
+  data: BillingEntitySet,
+): Promise<void> {
+  const { entity, facility_id: id } = data;
+  if (id !== undefined && entity !== null) await requireRecord(eventLog, caller.workspace, 'facility', id);
+  await changeRuleSettings(eventLog, caller, ({ billingEntities: { default: others, byFacility } }) => {
+    const before = (id === undefined ? others : byFacility.get(id)) ?? null;
+    return before === entity ? undefined : { type: 'BillingEntitySet', data: { ...data } };
   });
 }
 
-async function requirePayer(eventLog: EventLog, workspace: string, id: string): Promise<void> {
-  const evolve = (state: RecordState | undefined, event: RecordedEvent) =>
-    evolveRecord('payer', state, event);
-  const payer = await foldStream(eventLog, recordStream(workspace, 'payer', id), evolve);
-  if (payer === undefined || payer.erased) {
-    throw new ServiceError('not_found', `The workspace ${workspace} has no payer with that id.`);
+/**
+ * Sets the time zone (IANA) in which days begin and end in the caller's workspace; `null`: UTC. Appends nothing when it is so
+ * already. Rejects with `validation_failed` when there is no such time zone, with `unreadable` and `unavailable`.
+ */
+export async function setTimeZone(
+  eventLog: EventLog,
+  caller: Caller,
+  timeZone: string | null,
+): Promise<void> {
+  if (timeZone !== null && !isTimeZone(timeZone)) {
+    throw new ServiceError(
+      'validation_failed',
+      'That is not a time zone. Specify its IANA name, such as America/Chicago, or none.',
+    );
+  }
+  await changeRuleSettings(eventLog, caller, ({ timeZone: before }) =>
+    before === (timeZone ?? UTC) ? undefined : { type: 'BillingTimeZoneSet', data: { time_zone: timeZone } },
+  );
+}
+
+async function requireRecord(eventLog: EventLog, workspace: string, kind: string, id: string): Promise<void> {
+  const evolve = (state: RecordState | undefined, event: RecordedEvent) => evolveRecord(kind, state, event);
+  const record = await foldStream(eventLog, recordStream(workspace, kind, id), evolve);
+  if (record === undefined || record.erased) {
+    throw new ServiceError('not_found', `The workspace ${workspace} has no ${kind} with that id.`);
   }
 }
 

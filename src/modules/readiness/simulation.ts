@@ -6,8 +6,9 @@ import { exactObject } from '../../domain/records/schema/validation.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { totalOf } from './counts.ts';
 import { evaluate } from './evaluate.ts';
+import { filingLimitSchema, limitedTypes } from './rules/filingLimits.ts';
 import { rules } from './rules/index.ts';
-import { type RuleSettings, readRuleSettings, ruleChoices } from './rules/rule.ts';
+import { billingEntities, type RuleSettings, readRuleSettings, ruleChoices } from './rules/rule.ts';
 import { readCounts } from './worklistFanOut.ts';
 import {
   billedAmong,
@@ -27,14 +28,27 @@ function someOf<Value extends z.ZodType>(values: readonly (readonly [name: strin
   return exactObject(shape, 'name').optional();
 }
 
-const days = z.int().min(1).nullable();
+/** A number is one of days. */
+const limit = z.preprocess(
+  (value) => (Number.isInteger(value) ? `P${value}D` : value),
+  filingLimitSchema.nullable(),
+);
+const entity = z.enum(billingEntities).nullable();
 
 /** Settings that are not in force: only what is to change; `null` and `default` remove a setting. */
 export const candidateSettingsSchema = exactObject(
   {
     rules: someOf(rules.map((rule) => [rule.code, z.enum([...ruleChoices, 'default'])])),
     filing_limits: exactObject(
-      { default: days.optional(), payers: z.record(z.string(), days).optional() },
+      {
+        default: limit.optional(),
+        payers: z.record(z.string(), limit).optional(),
+        payer_types: someOf(limitedTypes.map((type) => [type, limit])),
+      },
+      'name',
+    ).optional(),
+    billing_entities: exactObject(
+      { default: entity.optional(), facilities: z.record(z.string(), entity).optional() },
       'name',
     ).optional(),
     required_documents: someOf(
@@ -47,13 +61,21 @@ export type CandidateSettings = z.infer<typeof candidateSettingsSchema>;
 
 /** Returns the settings that the rules would use: the present ones, changed. */
 export function withCandidates(present: RuleSettings, candidates: CandidateSettings): RuleSettings {
-  const { default: limit = present.filingLimits.default, payers = {} } = candidates.filing_limits ?? {};
+  const { filingLimits, billingEntities } = present;
+  const { filing_limits: limits = {}, billing_entities: entities = {} } = candidates;
+  const { default: limit = filingLimits.default } = limits;
+  const { default: entity = billingEntities.default } = entities;
   return {
     ...present,
     choices: changed(present.choices, candidates.rules, 'default'),
     filingLimits: {
-      byPayer: changed(present.filingLimits.byPayer, payers, null),
-      ...(typeof limit === 'number' && { default: limit }),
+      byPayer: changed(filingLimits.byPayer, limits.payers, null),
+      byType: changed(filingLimits.byType, limits.payer_types, null),
+      ...(typeof limit === 'string' && { default: limit }),
+    },
+    billingEntities: {
+      byFacility: changed(billingEntities.byFacility, entities.facilities, null),
+      ...(typeof entity === 'string' && { default: entity }),
     },
     requiredDocuments: changed(present.requiredDocuments, candidates.required_documents, undefined),
   };

@@ -2,6 +2,7 @@ import { dataAs } from '../../domain/events/event.ts';
 import type { ReadinessCounted } from '../../domain/events/readinessEvents.ts';
 import { readinessCountsStream, recordStream } from '../../domain/events/streams.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
+import { dayAt } from '../../domain/records/schema/timeZones.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import { UnreadableError } from '../../platform/errors.ts';
 import { appendBehind, type EventLog } from '../../storage/eventLog.ts';
@@ -93,11 +94,13 @@ export interface Worklist extends Page<WorklistEntry> {
   /** How many encounters there are; undefined where no counts are kept for the selection. */
   counts: Tally | undefined;
   progress: WorklistProgress;
+  /** The day that it is in the workspace, such as `2026-03-14`. */
+  today: string;
 }
 
 /**
- * Resolves with a page of the encounters of a workspace with what is in their way, in the order of their creation, or
- * by days where only days, and whether they were billed, are asked for. It waits up to two seconds for what was acknowledged before the
+ * Resolves with a page of the encounters of a workspace with what is in their way, in the order of their creation, by days where
+ * only days, and whether they were billed, are asked for, or as `sort` says. It waits up to two seconds for what was acknowledged before the
  * call, but not for the effect of a change on many encounters, and says how up to date it is. A page may have fewer than `limit`, or
  * none, and still have a token. Rejects with
  * `unavailable`, as `readProgress` does, and with `validation_failed` for a token of another list and as
@@ -112,7 +115,7 @@ export async function readWorklist(
   const scope = [worklistModel, workspace, selection];
   const after = pageToken === undefined ? undefined : placeOf(pageToken, scope);
   await requireSelectedRecords(ports.eventLog, workspace, selection);
-  const progress = await readProgress(ports, workspace);
+  const { today, ...progress } = await readProgress(ports, workspace);
   const counts = await readCounts(ports.readModels, workspace, selection);
   const items: WorklistEntry[] = [];
   let scanned = 0;
@@ -124,13 +127,13 @@ export async function readWorklist(
     after,
   )) {
     if (items.length === limit || scanned === MAX_SCANNED) {
-      return { items, counts, progress, next_page_token: last };
+      return { items, counts, progress, today, next_page_token: last };
     }
     scanned += 1;
     last = `${day}.${encodeToken(order, [scope, day])}`;
     if (isWanted) items.push(entry);
   }
-  return { items, counts, progress, next_page_token: null };
+  return { items, counts, progress, today, next_page_token: null };
 }
 
 function placeOf(token: string, scope: TokenScope): { day: number; order: number } {
@@ -162,15 +165,15 @@ export async function requireSelectedRecords(
 
 /**
  * Resolves with how up to date the worklist is; it waits until the worklist is current, unless that clearly takes longer than a time
- * limit, but not for the effect of a change on many encounters. Rejects with `unavailable`, and with `unreadable` where the rule settings, and so the worklist,
+ * limit, but not for the effect of a change on many encounters; and with the day that it is in the workspace. Rejects with `unavailable`, and with `unreadable` where the rule settings, and so the worklist,
  * cannot be read.
  */
 export async function readProgress(
   { eventLog, readModels }: QueryPorts,
   workspace: string,
   waitMs = WAIT_MS,
-): Promise<WorklistProgress> {
-  await readRuleSettings(eventLog, workspace);
+): Promise<WorklistProgress & Pick<Worklist, 'today'>> {
+  const { timeZone } = await readRuleSettings(eventLog, workspace);
   const head = await eventLog.head();
   const deadline = performance.now() + waitMs;
   for (const pause = growingPauses(); ; await pause()) {
@@ -180,7 +183,8 @@ export async function readProgress(
     const isHopeless = hopelessMs(readModels, worklistModel, reached, head, leftMs) !== undefined;
     if (isThere || leftMs < 0 || isHopeless) {
       const underWay = await underWayIn(readModels, workspace);
-      return { isCurrent: isThere && underWay.length === 0, underWay };
+      const today = dayAt(Date.now(), timeZone);
+      return { today, isCurrent: isThere && underWay.length === 0, underWay };
     }
   }
 }

@@ -19,7 +19,7 @@ import {
 } from './counts.ts';
 import { type Evaluation, evaluate, type MayBeBilled } from './evaluate.ts';
 import type { FollowedEvents } from './followedEvents.ts';
-import { CODE_SET_LOADED, dayOf, type Owner, type RuleSettings, ruleSettingTypes } from './rules/rule.ts';
+import { CODE_SET_LOADED, dayOf, isRuleSetting, type Owner, type RuleSettings } from './rules/rule.ts';
 import {
   announcedAt,
   billedAmong,
@@ -30,6 +30,7 @@ import {
   listsOf,
   listsResting,
   mayBeBilled,
+  NOT_DUE,
   type WorklistEntry,
   type WorklistFilter,
   worklistEntry,
@@ -55,6 +56,8 @@ export interface WorklistSelection {
   assigned?: string | undefined;
   /** Whether somebody has dealt with every finding, or with one of them nobody has. */
   answered?: 'true' | 'false' | undefined;
+  /** By the last day for filing, first those with the fewest days left; default: by creation, or by day of service. */
+  sort?: 'filing' | undefined;
 }
 
 /** An encounter that the walk came to. */
@@ -95,7 +98,7 @@ function isOfDays({ from, to }: WorklistSelection): boolean {
 
 /**
  * Yields the encounters on the list that leaves few of them, from after a place on; by days where besides days only
- * `lessThanDays` are asked for.
+ * `lessThanDays` are asked for; or in the order that is asked for.
  */
 export async function* walkWorklist(
   readModels: ReadModels,
@@ -103,6 +106,10 @@ export async function* walkWorklist(
   selection: WorklistSelection,
   after: Pick<Step, 'day' | 'order'> = { day: 0, order: -1 },
 ): AsyncGenerator<Step> {
+  if (selection.sort === 'filing') {
+    yield* byFilingDay(readModels, workspace, selection, after);
+    return;
+  }
   const [filter] = valueFilters(selection);
   if (!isOfDays(selection) || (filter !== undefined && !lessThanDays.includes(filter.by))) {
     yield* alongLists(readModels, workspace, selection, filter, { ...after, day: 0 });
@@ -112,6 +119,29 @@ export async function* walkWorklist(
     const order = day === after.day ? after.order : -1;
     yield* alongLists(readModels, workspace, selection, { by: 'day', value }, { day, order });
   }
+}
+
+/** Comes after all days. */
+const NO_DAY = 99_999_999;
+
+/** Those without a filing limit come last. */
+async function* byFilingDay(
+  readModels: ReadModels,
+  workspace: string,
+  selection: WorklistSelection,
+  after: Pick<Step, 'day' | 'order'>,
+): AsyncGenerator<Step> {
+  const along = (value: string, day: number) =>
+    alongLists(
+      readModels,
+      workspace,
+      selection,
+      { by: 'due', value },
+      { day, order: day === after.day ? after.order : -1 },
+    );
+  for await (const { day, value } of daysIn(readModels, workspace, {}, after.day, 'due'))
+    yield* along(value, day);
+  yield* along(NOT_DUE, NO_DAY);
 }
 
 /** Goes along one list for each state that is wanted, all in the order of creation. */
@@ -223,6 +253,8 @@ interface EvaluationBasis {
   position: Position;
   batch: FollowedEvents | undefined;
   waitAfter: Position | undefined;
+  /** Of what is new in the worklist, and was written up to here, the worklist does not know whether it was billed. */
+  unsureUntil: Position;
 }
 
 /**
@@ -236,7 +268,7 @@ export async function evaluateRows(
   ports: QueryPorts,
   workspace: string,
   encounters: Encounters,
-  { settings, position, batch, waitAfter = Number.POSITIVE_INFINITY }: EvaluationBasis,
+  { settings, position, batch, waitAfter = Number.POSITIVE_INFINITY, unsureUntil }: EvaluationBasis,
 ): Promise<{
   rows: Row[];
   changes: EntryChange[];
@@ -259,8 +291,10 @@ export async function evaluateRows(
       billed.has(id) || encounters.get(id)?.isBilled === true || hasBilling(rowsBefore.get(streamOf(id)));
     return new Set(some.filter(isBilled));
   };
+  const isUnsure = (id: string) =>
+    !rowsBefore.has(streamOf(id)) && (encounters.get(id)?.trigger.position ?? 0) <= unsureUntil;
   const evaluated = settings
-    ? await evaluate(ports, workspace, ids, settings, amongThese)
+    ? await evaluate(ports, workspace, ids, settings, amongThese, isUnsure)
     : new Map<string, Evaluation>();
   const now = Date.now();
   const tallies = new TallyChanges(workspace);
@@ -350,7 +384,7 @@ export function fanOutsPartition(workspace: string): string {
 
 /** Whether all encounters of a workspace depend on what an event changed: on the rule settings. */
 export function isOfAll({ type }: Pick<RecordedEvent, 'type'>): boolean {
-  return type === CODE_SET_LOADED || ruleSettingTypes.includes(type);
+  return type === CODE_SET_LOADED || isRuleSetting(type);
 }
 
 /**
@@ -374,7 +408,7 @@ export async function fanOutOf(
   event: RecordedEvent,
 ): Promise<Row<FanOut>> {
   const { stream, position } = event;
-  const isSetting = ruleSettingTypes.includes(event.type);
+  const isSetting = isRuleSetting(event.type);
   const [kind, id] = isSetting ? ['workspace', workspace] : [kindOfStream(stream), recordIdOf(stream)];
   const lists = isOfAll(event) ? [null] : listsResting(kind, id);
   const counted = isOfAll(event) ? {} : uncounted.includes(kind) ? undefined : { [kind]: id };

@@ -6,6 +6,7 @@ import { type ReadinessState, readinessStates } from '../../domain/events/readin
 import { recordStream } from '../../domain/events/streams.ts';
 import type { ModelName, ReadModels, Row } from '../../storage/readModels.ts';
 import type { Evaluation } from './evaluate.ts';
+import type { FilingLimit } from './rules/filingLimits.ts';
 import { appliesAt, type Finding, readinessState, ruleOf, rulesDigest } from './rules/index.ts';
 import {
   type Claim,
@@ -13,6 +14,7 @@ import {
   type Owner,
   ownerOf,
   type RuleSettings,
+  ranks,
   type Severity,
   textOf,
 } from './rules/rule.ts';
@@ -66,11 +68,12 @@ export class WorklistRows {
  * for them change.
  */
 export function rulesVersion(settings: RuleSettings): string {
-  const { choices, filingLimits, requiredDocuments, taxonomySets = 0 } = settings;
+  const { choices, filingLimits, requiredDocuments, taxonomySets = 0, billingEntities, timeZone } = settings;
   const sorted = <Value>(map: ReadonlyMap<string, Value>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
   const parts = [
     ...[sorted(choices), filingLimits.default ?? null, sorted(filingLimits.byPayer)],
-    ...[sorted(requiredDocuments), taxonomySets, rulesDigest],
+    ...[sorted(filingLimits.byType), billingEntities.default ?? null, sorted(billingEntities.byFacility)],
+    ...[sorted(requiredDocuments), timeZone, taxonomySets, rulesDigest],
   ];
   const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12);
   return `${readinessModel}.${digest}`;
@@ -114,6 +117,8 @@ export interface WorklistEntry {
   /** The other patients on whom it depends, because they and that one were merged. */
   merged_patient_ids?: string[];
   payer_id?: string | undefined;
+  /** Of the secondary and tertiary insurance. */
+  other_payer_ids?: string[];
   facility_id?: string | undefined;
   provider_id?: string | undefined;
   rendering_provider_id?: string | undefined;
@@ -124,8 +129,8 @@ export interface WorklistEntry {
   billed?: Claim;
   /** Something was once answered to a finding: the log says what. */
   has_answers?: true;
-  /** The first moment at which the payer takes no claim any more, in milliseconds since 1970, where a filing limit applies. */
-  filing_end?: number;
+  /** Until when the payer takes a claim, where a filing limit applies. */
+  filing?: { limit: FilingLimit; last_day: string };
   /** When the next finding begins or ends by itself, in milliseconds since 1970. */
   flips_at?: number;
 }
@@ -182,7 +187,7 @@ export function announcedAt(row: WorklistRow | undefined): number | undefined {
 
 /** Returns an encounter's state at a moment, in milliseconds since 1970. */
 export function worklistEntry(
-  { facts, findings, filingEnd }: Pick<Evaluation, 'facts' | 'findings' | 'filingEnd'>,
+  { facts, findings, filing }: Pick<Evaluation, 'facts' | 'findings' | 'filing'>,
   now: number,
 ): WorklistEntry {
   const { encounter, patient, merged = [] } = facts;
@@ -190,6 +195,8 @@ export function worklistEntry(
   const others = [...merged.map(({ id }) => id), ...(patient ? [patient.id] : [])].filter(
     (id) => id !== named,
   );
+  const [payerId, ...otherIds] = ranks.map((rank) => textOf(patient, `${rank}.payer_id`));
+  const otherPayers = [...new Set(otherIds)].filter((id) => id !== undefined && id !== payerId);
   const standing = findings.filter((finding) => appliesAt(finding, now));
   const flips = findings
     .flatMap(({ from = 0, until = 0, answer }) => [
@@ -200,7 +207,8 @@ export function worklistEntry(
     encounter_id: encounter.id,
     patient_id: named,
     ...(others.length > 0 && { merged_patient_ids: others }),
-    payer_id: textOf(patient, 'primary_insurance.payer_id'),
+    payer_id: payerId,
+    ...(otherPayers.length > 0 && { other_payer_ids: otherPayers as string[] }),
     facility_id: textOf(encounter, 'facility_id'),
     provider_id: textOf(encounter, 'provider_id'),
     rendering_provider_id: textOf(encounter, 'rendering_provider_id'),
@@ -209,7 +217,7 @@ export function worklistEntry(
     findings: standing.map((finding) => toWorklist(finding, now)),
     ...(facts.claim !== undefined && { billed: facts.claim }),
     ...(facts.answers !== undefined && { has_answers: true }),
-    ...(filingEnd !== undefined && { filing_end: filingEnd }),
+    ...(filing && { filing: { limit: filing.limit, last_day: filing.lastDay } }),
     ...(flips.length > 0 && { flips_at: Math.min(...flips) }),
   };
 }
@@ -266,9 +274,22 @@ export function finds(entry: WorklistEntry, codes: readonly string[] | undefined
 
 /** A filter of the worklist, besides the state. */
 export type WorklistFilter = {
-  by: 'rule' | 'owner' | 'payer' | 'facility' | 'provider' | 'day' | 'billed' | 'assigned' | 'answered';
+  by:
+    | 'rule'
+    | 'owner'
+    | 'payer'
+    | 'facility'
+    | 'provider'
+    | 'day'
+    | 'billed'
+    | 'assigned'
+    | 'answered'
+    | 'due';
   value: string;
 };
+
+/** Where no filing limit applies. */
+export const NOT_DUE = 'none';
 
 export const MINUTE_MS = 60_000;
 
@@ -284,7 +305,7 @@ export function listOf(state: ReadinessState, filter?: WorklistFilter): string {
 
 /** Returns the filters that an encounter matches. */
 export function filtersOf(entry: WorklistEntry): WorklistFilter[] {
-  const { payer_id, facility_id, provider_id, date_of_service, billed, findings } = entry;
+  const { payer_id, facility_id, provider_id, date_of_service, billed, filing, findings } = entry;
   const filters: { by: WorklistFilter['by']; value: string | undefined }[] = [
     ...codesOf(entry).map((value) => ({ by: 'rule', value }) as const),
     ...[...new Set(findings.map(ownerOfFinding))].map((value) => ({ by: 'owner', value }) as const),
@@ -296,6 +317,7 @@ export function filtersOf(entry: WorklistEntry): WorklistFilter[] {
     ...assignees(entry).map((value) => ({ by: 'assigned', value }) as const),
     // Without findings there is nothing to answer.
     { by: 'answered', value: findings.length > 0 ? String(findings.every(isAnswered)) : undefined },
+    { by: 'due', value: filing?.last_day ?? NOT_DUE },
   ];
   return filters.filter((one): one is WorklistFilter => one.value !== undefined);
 }
@@ -307,13 +329,15 @@ function assignees({ findings }: WorklistEntry): string[] {
 
 /** Returns all lists that an encounter is on. */
 export function listsOf(entry: WorklistEntry): string[] {
-  const { state, patient_id, merged_patient_ids = [], provider_id, rendering_provider_id, flips_at } = entry;
+  const { state, patient_id, merged_patient_ids = [], other_payer_ids = [] } = entry;
+  const { provider_id, rendering_provider_id, flips_at } = entry;
   const isOther = rendering_provider_id !== undefined && rendering_provider_id !== provider_id;
   return [
     listOf(state),
     ...filtersOf(entry).map((filter) => listOf(state, filter)),
     ...(patient_id === undefined ? [] : [patient_id, ...merged_patient_ids].map((id) => `patient=${id}`)),
     ...(isOther ? [`rendering=${rendering_provider_id}`] : []),
+    ...other_payer_ids.map((id) => otherPayerList(id)),
     ...namedEncounters(entry).map((id) => `encounter=${id}`),
     ...(flips_at === undefined ? [] : [flipsList(minuteOf(flips_at))]),
   ];
@@ -331,7 +355,13 @@ export function listsResting(
   if (kind === 'patient' || kind === 'encounter') return [`${kind}=${id}`];
   const filter = { by: kind as 'payer' | 'facility' | 'provider', value: id };
   const lists = states.map((state) => listOf(state, filter));
-  return kind === 'provider' ? [...lists, `rendering=${id}`] : lists;
+  if (kind === 'provider') return [...lists, `rendering=${id}`];
+  return kind === 'payer' ? [...lists, otherPayerList(id)] : lists;
+}
+
+/** Returns the list of the encounters whose patient has another than the primary insurance with a payer. */
+function otherPayerList(id: string): string {
+  return `other_payer=${id}`;
 }
 
 /** Returns the other encounters at fault. */

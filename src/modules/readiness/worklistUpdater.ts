@@ -127,6 +127,7 @@ export class WorklistWork {
           position,
           batch,
           waitAfter,
+          unsureUntil: this.#quietUntil,
         });
         if (!isQuiet && settings) {
           const announcing = {

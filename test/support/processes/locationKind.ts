@@ -16,6 +16,7 @@ registerKind(
       facility_id: reference('facility', 'The facility that it is a part of', 'facility-3001'),
     },
     deidentified: { id: 'hashed', name: 'left out', facility_id: 'hashed' },
+    usedInClaim: { id: false, name: false, facility_id: false },
     checks: { id: notSsn, name: notBlank, facility_id: notSsn },
   }),
 );

@@ -124,6 +124,8 @@ class Insurance(TypedDict):
     subscriber_state: NotRequired[str | None]
     subscriber_zip_code: NotRequired[str | None]
     subscriber_country: NotRequired[str | None]
+    # Why Medicare pays after another insurance: the insurance type code of X12, SBR05
+    msp_type: NotRequired[str | None]
 
 
 class Provider(TypedDict):
@@ -141,6 +143,8 @@ class Provider(TypedDict):
         "attending_physician", "rendering_provider", "referring_provider", "billing_provider",
         "operating_physician",
     ] | None]
+    # Federal tax ID (EIN); required if claims are billed by the provider, not the facility
+    tax_id: NotRequired[str | None]
     # Code from the NUCC healthcare provider taxonomy set
     taxonomy_code: NotRequired[str | None]
     # Free text
@@ -612,6 +616,8 @@ class InsurancePatch(TypedDict):
     subscriber_state: NotRequired[str | None]
     subscriber_zip_code: NotRequired[str | None]
     subscriber_country: NotRequired[str | None]
+    # Why Medicare pays after another insurance: the insurance type code of X12, SBR05
+    msp_type: NotRequired[str | None]
 
 
 class PatientPage(TypedDict):
@@ -688,6 +694,8 @@ class InsuranceState(TypedDict):
     subscriber_state: NotRequired[str]
     subscriber_zip_code: NotRequired[str]
     subscriber_country: NotRequired[str]
+    # Why Medicare pays after another insurance: the insurance type code of X12, SBR05
+    msp_type: NotRequired[str]
 
 
 class ProviderPatch(TypedDict):
@@ -705,6 +713,8 @@ class ProviderPatch(TypedDict):
         "attending_physician", "rendering_provider", "referring_provider", "billing_provider",
         "operating_physician",
     ] | None]
+    # Federal tax ID (EIN); required if claims are billed by the provider, not the facility
+    tax_id: NotRequired[str | None]
     # Code from the NUCC healthcare provider taxonomy set
     taxonomy_code: NotRequired[str | None]
     # Free text
@@ -758,6 +768,8 @@ class ProviderState(TypedDict):
         "attending_physician", "rendering_provider", "referring_provider", "billing_provider",
         "operating_physician",
     ]]
+    # Federal tax ID (EIN); required if claims are billed by the provider, not the facility
+    tax_id: NotRequired[str]
     # Code from the NUCC healthcare provider taxonomy set
     taxonomy_code: NotRequired[str]
     # Free text
@@ -1022,9 +1034,11 @@ class EncounterReadinessBilled(TypedDict):
 
 
 class EncounterReadinessFiling(TypedDict):
-    """`null` if no filing limit is set for the payer, or it got a claim for the encounter in time"""
+    """`null` if no filing limit of the payer is known, it got a claim for the encounter in time, or the patient pays"""
 
-    # The last day (UTC) on which the payer of the primary insurance takes a claim
+    # How long after the day of service the payer takes a claim, as an ISO 8601 duration
+    limit: str
+    # The last day, in the time zone of the workspace, on which the payer of the primary insurance takes a claim
     last_day: str
     # Days up to then: 0 on the last day, negative once it has passed
     days_left: int
@@ -1045,10 +1059,12 @@ class EncounterReadiness(TypedDict):
     as_of: str
     # The last billing; `null` if there was none
     billed: EncounterReadinessBilled | None
-    # `null` if no filing limit is set for the payer, or it got a claim for the encounter in time
+    # `null` if no filing limit of the payer is known, it got a claim for the encounter in time, or the patient pays
     filing: EncounterReadinessFiling | None
     # Blocking findings come first
     findings: list[ReadinessFinding]
+    # Values that a claim carries in another form: case, dashes, blanks and spellings that leave no doubt are no findings. The records keep what was sent
+    repairs: list[ReadinessRepair]
 
 
 class UsedVersion(TypedDict):
@@ -1105,14 +1121,17 @@ class ReadinessFinding(TypedDict):
 
     rule: Literal[
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
-        "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
-        "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
-        "clia_number_form", "visit_at_facility", "document_missing", "primary_insurance_missing",
-        "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
+        "filing_limit_near", "filing_limit_unknown", "provider_missing", "provider_npi", "taxonomy_code",
+        "taxonomy_code_missing", "taxonomy_of_organization", "rendering_role", "facility_missing",
+        "facility_npi", "clia_number", "clia_number_form", "visit_type_missing", "facility_type_missing",
+        "visit_at_facility", "billing_npi", "facility_npi_missing", "facility_tax_id", "provider_tax_id",
+        "npi_shared", "document_missing", "primary_insurance_missing", "insurance_rank_gap",
+        "insurance_order", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
         "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
         "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
-        "payer_code_missing", "other_insurance", "birth_date", "gender_missing", "address_incomplete",
-        "zip_of_other_state", "country_code", "po_box", "zip_plus_four", "placeholder", "member_id_ssn",
+        "subscriber_address", "payer_code_missing", "payer_type_missing", "other_insurance", "birth_date",
+        "gender_missing", "address_incomplete", "zip_of_other_state", "country_code", "payer_address",
+        "po_box", "zip_plus_four", "billing_zip", "placeholder", "member_id_ssn", "member_id_like_ssn",
         "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
     ]
     # `blocks`: the payer would refuse the claim; `warns`: it may
@@ -1229,6 +1248,17 @@ class FindingAnswers(TypedDict):
     noted: NotRequired[FindingAnswersNoted]
 
 
+class ReadinessRepairRecord(TypedDict):
+    kind: Kind
+    # The caller's id of the record
+    id: str
+    # Number in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+
+
+ReadinessRepair = TypedDict("ReadinessRepair", {"field": "str", "from": "str", "value": "str", "record": "ReadinessRepairRecord"})
+
+
 class WorklistCountsStates(TypedDict):
     """Encounters in each state; with the filter `rule`, only those with a finding of that rule"""
 
@@ -1291,9 +1321,11 @@ class WorklistItemBilled(TypedDict):
 
 
 class WorklistItemFiling(TypedDict):
-    """`null` if no filing limit is set for the payer, or it got a claim for the encounter in time"""
+    """`null` if no filing limit of the payer is known, it got a claim for the encounter in time, or the patient pays"""
 
-    # The last day (UTC) on which the payer of the primary insurance takes a claim
+    # How long after the day of service the payer takes a claim, as an ISO 8601 duration
+    limit: str
+    # The last day, in the time zone of the workspace, on which the payer of the primary insurance takes a claim
     last_day: str
     # Days up to then: 0 on the last day, negative once it has passed
     days_left: int
@@ -1315,7 +1347,7 @@ class WorklistItem(TypedDict):
     provider_id: str | None
     # The last claim that was sent for it; `null` if none was reported
     billed: WorklistItemBilled | None
-    # `null` if no filing limit is set for the payer, or it got a claim for the encounter in time
+    # `null` if no filing limit of the payer is known, it got a claim for the encounter in time, or the patient pays
     filing: WorklistItemFiling | None
     findings: list[WorklistFinding]
 
@@ -1344,14 +1376,17 @@ class WorklistFinding(TypedDict):
 
     rule: Literal[
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
-        "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
-        "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
-        "clia_number_form", "visit_at_facility", "document_missing", "primary_insurance_missing",
-        "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
+        "filing_limit_near", "filing_limit_unknown", "provider_missing", "provider_npi", "taxonomy_code",
+        "taxonomy_code_missing", "taxonomy_of_organization", "rendering_role", "facility_missing",
+        "facility_npi", "clia_number", "clia_number_form", "visit_type_missing", "facility_type_missing",
+        "visit_at_facility", "billing_npi", "facility_npi_missing", "facility_tax_id", "provider_tax_id",
+        "npi_shared", "document_missing", "primary_insurance_missing", "insurance_rank_gap",
+        "insurance_order", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
         "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
         "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
-        "payer_code_missing", "other_insurance", "birth_date", "gender_missing", "address_incomplete",
-        "zip_of_other_state", "country_code", "po_box", "zip_plus_four", "placeholder", "member_id_ssn",
+        "subscriber_address", "payer_code_missing", "payer_type_missing", "other_insurance", "birth_date",
+        "gender_missing", "address_incomplete", "zip_of_other_state", "country_code", "payer_address",
+        "po_box", "zip_plus_four", "billing_zip", "placeholder", "member_id_ssn", "member_id_like_ssn",
         "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
     ]
     severity: Literal["blocks", "warns"]
@@ -1409,7 +1444,9 @@ class ReadinessCauseRecord(TypedDict):
 class ReadinessCauseFiling(TypedDict):
     """The first filing limit of these encounters; `null` without"""
 
-    # The last day (UTC) on which the payer of the primary insurance takes a claim
+    # How long after the day of service the payer takes a claim, as an ISO 8601 duration
+    limit: str
+    # The last day, in the time zone of the workspace, on which the payer of the primary insurance takes a claim
     last_day: str
     # Days up to then: 0 on the last day, negative once it has passed
     days_left: int
@@ -1420,14 +1457,17 @@ class ReadinessCause(TypedDict):
 
     rule: Literal[
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
-        "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
-        "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
-        "clia_number_form", "visit_at_facility", "document_missing", "primary_insurance_missing",
-        "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
+        "filing_limit_near", "filing_limit_unknown", "provider_missing", "provider_npi", "taxonomy_code",
+        "taxonomy_code_missing", "taxonomy_of_organization", "rendering_role", "facility_missing",
+        "facility_npi", "clia_number", "clia_number_form", "visit_type_missing", "facility_type_missing",
+        "visit_at_facility", "billing_npi", "facility_npi_missing", "facility_tax_id", "provider_tax_id",
+        "npi_shared", "document_missing", "primary_insurance_missing", "insurance_rank_gap",
+        "insurance_order", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
         "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
         "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
-        "payer_code_missing", "other_insurance", "birth_date", "gender_missing", "address_incomplete",
-        "zip_of_other_state", "country_code", "po_box", "zip_plus_four", "placeholder", "member_id_ssn",
+        "subscriber_address", "payer_code_missing", "payer_type_missing", "other_insurance", "birth_date",
+        "gender_missing", "address_incomplete", "zip_of_other_state", "country_code", "payer_address",
+        "po_box", "zip_plus_four", "billing_zip", "placeholder", "member_id_ssn", "member_id_like_ssn",
         "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
     ]
     # Of the most severe of the findings
@@ -2212,14 +2252,17 @@ class WorklistQuery(TypedDict):
     # Encounters with a finding of this rule
     rule: NotRequired[Literal[
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
-        "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
-        "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
-        "clia_number_form", "visit_at_facility", "document_missing", "primary_insurance_missing",
-        "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
+        "filing_limit_near", "filing_limit_unknown", "provider_missing", "provider_npi", "taxonomy_code",
+        "taxonomy_code_missing", "taxonomy_of_organization", "rendering_role", "facility_missing",
+        "facility_npi", "clia_number", "clia_number_form", "visit_type_missing", "facility_type_missing",
+        "visit_at_facility", "billing_npi", "facility_npi_missing", "facility_tax_id", "provider_tax_id",
+        "npi_shared", "document_missing", "primary_insurance_missing", "insurance_rank_gap",
+        "insurance_order", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
         "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
         "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
-        "payer_code_missing", "other_insurance", "birth_date", "gender_missing", "address_incomplete",
-        "zip_of_other_state", "country_code", "po_box", "zip_plus_four", "placeholder", "member_id_ssn",
+        "subscriber_address", "payer_code_missing", "payer_type_missing", "other_insurance", "birth_date",
+        "gender_missing", "address_incomplete", "zip_of_other_state", "country_code", "payer_address",
+        "po_box", "zip_plus_four", "billing_zip", "placeholder", "member_id_ssn", "member_id_like_ssn",
         "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
     ]]
     # Encounters with a finding that they put right
@@ -2240,6 +2283,8 @@ class WorklistQuery(TypedDict):
     assigned_to: NotRequired[str]
     # Only encounters all of whose findings are accepted, snoozed, assigned or noted (`true`), or with a finding that is not (`false`); encounters without findings are neither
     answered: NotRequired[bool]
+    # `filing`: by the last day on which the payer takes a claim, the earliest first, and then those without a filing limit
+    sort: NotRequired[Literal["filing"]]
 
 
 class SearchQuery(TypedDict):

@@ -535,7 +535,7 @@ export interface paths {
         };
         /**
          * List encounters by what is in the way of billing them
-         * @description The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service with days and no filter but `owner`, `answered` and `billed`), and how many there are in each state and by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a short delay if there are many: `progress` says how up to date the list is. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. An encounter that changes between two pages may be on both, or on neither. The readiness of an encounter says since when a finding has existed, and who caused it.
+         * @description The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service with days and no filter but `owner`, `answered` and `billed`; by deadline with `sort=filing`), and how many there are in each state and by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a short delay if there are many: `progress` says how up to date the list is. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. An encounter that changes between two pages may be on both, or on neither. The readiness of an encounter says since when a finding has existed, and who caused it.
          *
          *     Needs the permission `read`.
          */
@@ -1827,6 +1827,8 @@ export interface components {
             subscriber_zip_code?: string | null;
             /** @example US */
             subscriber_country?: string | null;
+            /** @description Why Medicare pays after another insurance: the insurance type code of X12, SBR05 */
+            msp_type?: string | null;
         };
         /** @description A person who gives care. A field that is left out keeps its value, and `null` clears it. Unknown fields are not stored. */
         Provider: {
@@ -1853,6 +1855,11 @@ export interface components {
              * @enum {string|null}
              */
             role?: "attending_physician" | "rendering_provider" | "referring_provider" | "billing_provider" | "operating_physician" | null;
+            /**
+             * @description Federal tax ID (EIN); required if claims are billed by the provider, not the facility
+             * @example 12-3456789
+             */
+            tax_id?: string | null;
             /**
              * @description Code from the NUCC healthcare provider taxonomy set
              * @example 207Q00000X
@@ -2562,6 +2569,8 @@ export interface components {
             subscriber_zip_code?: string | null;
             /** @example US */
             subscriber_country?: string | null;
+            /** @description Why Medicare pays after another insurance: the insurance type code of X12, SBR05 */
+            msp_type?: string | null;
         };
         /** @description A page of patients. */
         PatientPage: {
@@ -2695,6 +2704,8 @@ export interface components {
             subscriber_zip_code?: string;
             /** @example US */
             subscriber_country?: string;
+            /** @description Why Medicare pays after another insurance: the insurance type code of X12, SBR05 */
+            msp_type?: string;
         };
         /** @description A person who gives care. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored. */
         ProviderPatch: {
@@ -2721,6 +2732,11 @@ export interface components {
              * @enum {string|null}
              */
             role?: "attending_physician" | "rendering_provider" | "referring_provider" | "billing_provider" | "operating_physician" | null;
+            /**
+             * @description Federal tax ID (EIN); required if claims are billed by the provider, not the facility
+             * @example 12-3456789
+             */
+            tax_id?: string | null;
             /**
              * @description Code from the NUCC healthcare provider taxonomy set
              * @example 207Q00000X
@@ -2809,6 +2825,11 @@ export interface components {
              * @enum {string}
              */
             role?: "attending_physician" | "rendering_provider" | "referring_provider" | "billing_provider" | "operating_physician";
+            /**
+             * @description Federal tax ID (EIN); required if claims are billed by the provider, not the facility
+             * @example 12-3456789
+             */
+            tax_id?: string;
             /**
              * @description Code from the NUCC healthcare provider taxonomy set
              * @example 207Q00000X
@@ -3230,11 +3251,16 @@ export interface components {
                     payer_claim_number?: string;
                 };
             } | null;
-            /** @description `null` if no filing limit is set for the payer, or it got a claim for the encounter in time */
+            /** @description `null` if no filing limit of the payer is known, it got a claim for the encounter in time, or the patient pays */
             filing: {
                 /**
+                 * @description How long after the day of service the payer takes a claim, as an ISO 8601 duration
+                 * @example P1Y
+                 */
+                limit: string;
+                /**
                  * Format: date
-                 * @description The last day (UTC) on which the payer of the primary insurance takes a claim
+                 * @description The last day, in the time zone of the workspace, on which the payer of the primary insurance takes a claim
                  * @example 2027-03-14
                  */
                 last_day: string;
@@ -3246,6 +3272,8 @@ export interface components {
             } | null;
             /** @description Blocking findings come first */
             findings: components["schemas"]["ReadinessFinding"][];
+            /** @description Values that a claim carries in another form: case, dashes, blanks and spellings that leave no doubt are no findings. The records keep what was sent */
+            repairs: components["schemas"]["ReadinessRepair"][];
         };
         /** @description A record, in the version that a claim is based on. */
         UsedVersion: {
@@ -3267,7 +3295,7 @@ export interface components {
         /** @description A problem with billing an encounter. */
         ReadinessFinding: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
             /**
              * @description `blocks`: the payer would refuse the claim; `warns`: it may
              * @enum {string}
@@ -3437,6 +3465,35 @@ export interface components {
                 version: number;
             };
         };
+        /** @description A value that a claim carries in another form. */
+        ReadinessRepair: {
+            /**
+             * @description The field, in dot notation if nested
+             * @example state
+             */
+            field: string;
+            /**
+             * @description The value of the record
+             * @example ma
+             */
+            from: string;
+            /**
+             * @description The value that a claim carries
+             * @example MA
+             */
+            value: string;
+            record: {
+                /** @enum {string} */
+                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                /** @description The caller's id of the record */
+                id: string;
+                /**
+                 * @description Number in the history: 1, 2, 3 …; also the `ETag`
+                 * @example 1
+                 */
+                version: number;
+            };
+        };
         /** @description Encounters, with what prevents billing them. */
         Worklist: {
             items: components["schemas"]["WorklistItem"][];
@@ -3506,11 +3563,16 @@ export interface components {
                  */
                 outcome: "accepted" | "rejected" | "denied" | "paid" | null;
             } | null;
-            /** @description `null` if no filing limit is set for the payer, or it got a claim for the encounter in time */
+            /** @description `null` if no filing limit of the payer is known, it got a claim for the encounter in time, or the patient pays */
             filing: {
                 /**
+                 * @description How long after the day of service the payer takes a claim, as an ISO 8601 duration
+                 * @example P1Y
+                 */
+                limit: string;
+                /**
                  * Format: date
-                 * @description The last day (UTC) on which the payer of the primary insurance takes a claim
+                 * @description The last day, in the time zone of the workspace, on which the payer of the primary insurance takes a claim
                  * @example 2027-03-14
                  */
                 last_day: string;
@@ -3525,7 +3587,7 @@ export interface components {
         /** @description A problem with billing an encounter. */
         WorklistFinding: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
             /** @enum {string} */
             severity: "blocks" | "warns";
             /**
@@ -3584,7 +3646,7 @@ export interface components {
         /** @description Findings of one rule with one record in common. */
         ReadinessCause: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
             /**
              * @description Of the most severe of the findings
              * @enum {string}
@@ -3615,8 +3677,13 @@ export interface components {
             /** @description The first filing limit of these encounters; `null` without */
             filing: {
                 /**
+                 * @description How long after the day of service the payer takes a claim, as an ISO 8601 duration
+                 * @example P1Y
+                 */
+                limit: string;
+                /**
                  * Format: date
-                 * @description The last day (UTC) on which the payer of the primary insurance takes a claim
+                 * @description The last day, in the time zone of the workspace, on which the payer of the primary insurance takes a claim
                  * @example 2027-03-14
                  */
                 last_day: string;
@@ -5971,7 +6038,7 @@ export interface operations {
                 /** @description Only encounters in this state */
                 state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
-                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
                 /** @description Encounters with a finding that they put right */
                 owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
                 /** @description Only encounters whose patient has primary insurance with this payer */
@@ -5990,6 +6057,8 @@ export interface operations {
                 assigned_to?: string;
                 /** @description Only encounters all of whose findings are accepted, snoozed, assigned or noted (`true`), or with a finding that is not (`false`); encounters without findings are neither */
                 answered?: boolean;
+                /** @description `filing`: by the last day on which the payer takes a claim, the earliest first, and then those without a filing limit */
+                sort?: "filing";
             };
             header?: never;
             path?: never;
@@ -6027,7 +6096,7 @@ export interface operations {
                 /** @description Only encounters in this state */
                 state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
-                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
                 /** @description Encounters with a finding that they put right */
                 owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
                 /** @description Only encounters whose patient has primary insurance with this payer */
@@ -6081,7 +6150,7 @@ export interface operations {
                 /** @description Only encounters in this state */
                 state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
-                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "clia_number_form" | "visit_at_facility" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "payer_code_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "po_box" | "zip_plus_four" | "placeholder" | "member_id_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
                 /** @description Encounters with a finding that they put right */
                 owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
                 /** @description Only encounters whose patient has primary insurance with this payer */

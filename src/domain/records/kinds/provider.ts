@@ -2,7 +2,16 @@ import { z } from 'zod';
 import { addressDecisions, type Rule } from '../schema/deidentification.ts';
 import { digits, foundBy, identifier, oneOf, requiredName, text } from '../schema/fields.ts';
 import { defineKind } from '../schema/kind.ts';
-import { addressChecks, email, notBlank, notSsn, npi, phone, taxonomyCode } from '../schema/validation.ts';
+import {
+  addressChecks,
+  ein,
+  email,
+  notBlank,
+  notSsn,
+  npi,
+  phone,
+  taxonomyCode,
+} from '../schema/validation.ts';
 
 /** The rest of the code, the area of specialization, may identify a provider where few share it. */
 const taxonomyClass: Rule = {
@@ -37,6 +46,10 @@ export const provider = defineKind({
       'billing_provider',
       'operating_physician',
     ]),
+    tax_id: text(
+      '12-3456789',
+      'Federal tax ID (EIN); required if claims are billed by the provider, not the facility',
+    ),
     taxonomy_code: text('207Q00000X', 'Code from the NUCC healthcare provider taxonomy set'),
     specialty: text('Family Medicine', 'Free text'),
     address_line_1: text('500 Clinic Road'),
@@ -55,9 +68,28 @@ export const provider = defineKind({
     email: 'left out',
     phone: 'left out',
     role: 'shown',
+    tax_id: 'left out',
     taxonomy_code: taxonomyClass,
     specialty: 'left out',
     ...addressDecisions,
+  },
+  usedInClaim: {
+    id: false,
+    first_name: true,
+    last_name: true,
+    npi: true,
+    email: false,
+    phone: false,
+    role: true,
+    tax_id: true,
+    taxonomy_code: true,
+    specialty: false,
+    address_line_1: true,
+    address_line_2: true,
+    city: true,
+    state: true,
+    zip_code: true,
+    country: true,
   },
   checks: {
     id: notSsn,
@@ -66,6 +98,7 @@ export const provider = defineKind({
     npi,
     email,
     phone,
+    tax_id: ein,
     taxonomy_code: taxonomyCode,
     ...addressChecks,
   },

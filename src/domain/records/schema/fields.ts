@@ -132,7 +132,7 @@ export function unwrapped(field: z.ZodType): z.ZodType {
 }
 
 /** An optional string of exactly `count` ASCII digits. */
-export function digits(count: number, example: string, description: string) {
+export function digits(count: number, example: string | undefined, description: string) {
   return z
     .string()
     .regex(new RegExp(`^\\d{${count}}$`), { error: `must be exactly ${count} digits` })

@@ -45,7 +45,11 @@ export interface NestedObject {
   /** What the de-identified view shows of it. */
   shown: z.ZodObject;
   checks: Checks;
+  usedInClaim: UsedInClaim;
 }
+
+/** Which fields a claim carries (X12 837P), or decide what it carries: a change of one after billing concerns the claim. */
+export type UsedInClaim = Readonly<Record<string, boolean>>;
 
 type NestedDefinition<Shape extends z.ZodRawShape> = Pick<
   NestedObject,
@@ -53,6 +57,7 @@ type NestedDefinition<Shape extends z.ZodRawShape> = Pick<
 > & {
   fields: Shape;
   deidentified: Readonly<Record<keyof NoInfer<Shape>, Decision>>;
+  usedInClaim: Readonly<Record<keyof NoInfer<Shape>, boolean>>;
   checks: { readonly [Field in keyof NoInfer<Shape>]?: Checks[string] };
 };
 
@@ -65,6 +70,7 @@ const nestedObjects = new WeakMap<z.ZodType, NestedObject>();
 export function defineNested<Shape extends z.ZodRawShape>({
   fields,
   deidentified,
+  usedInClaim,
   checks,
   ...words
 }: NestedDefinition<Shape>) {
@@ -82,7 +88,7 @@ export function defineNested<Shape extends z.ZodRawShape>({
     show: (value, context) => showFields(rules, value as Record<string, unknown>, context),
     fields: rules,
   };
-  nestedObjects.set(schema, { ...words, schema, rules, shown, checks: checks as Checks });
+  nestedObjects.set(schema, { ...words, schema, rules, shown, checks: checks as Checks, usedInClaim });
   return { schema, rules, rule, field: schema.nullable().optional() };
 }
 
@@ -123,6 +129,7 @@ export interface CatalogEntry {
   defaults: Record<string, { value: unknown } | { sameAs: string }>;
   /** What the de-identified view shows of each field. */
   deidentified: FieldRules;
+  usedInClaim: UsedInClaim;
   /** Checks on the value of a field beyond what the schema demands. */
   checks: Checks;
   /**
@@ -145,7 +152,7 @@ export interface FilterField {
   by: 'value' | 'range';
 }
 
-/** What a kind's file declares; every field needs a decision on what the de-identified view shows of it. */
+/** What a kind's file declares; every field needs a decision on what the de-identified view shows of it, and whether a claim uses it. */
 type KindDefinition<Name extends string, Shape extends z.ZodRawShape> = Pick<
   CatalogEntry,
   'plural' | 'title' | 'description' | 'eventType' | 'doubts'
@@ -154,6 +161,7 @@ type KindDefinition<Name extends string, Shape extends z.ZodRawShape> = Pick<
   /** In display order. The fields' examples make up the kind's sample. */
   fields: Shape;
   deidentified: Readonly<Record<keyof NoInfer<Shape>, Decision>>;
+  usedInClaim: Readonly<Record<keyof NoInfer<Shape>, boolean>>;
   checks: { readonly [Field in keyof NoInfer<Shape>]?: Check };
   defaults?: {
     readonly [Field in keyof NoInfer<Shape>]?: { value: unknown } | { sameAs: keyof NoInfer<Shape> };

@@ -1,5 +1,6 @@
 import type { RecordFields } from '../../../domain/records/schema/kind.ts';
-import { offsetOf, shownOffset } from '../fields.ts';
+import { offsetOf } from '../../../domain/records/schema/timeZones.ts';
+import { shownOffset } from '../fields.ts';
 import type { Operation, Origin, Origins, RecordOperation } from '../operations.ts';
 import type { Source } from '../sources.ts';
 import type { ConditionCode, Hl7Issue, Hl7Message, Segment, Value } from './parser.ts';

@@ -67,6 +67,7 @@ function unmerged({ billed = [], encounter, patient, merged = [] }: BillingFacts
 
 export const documentMissing: Rule = {
   code: 'document_missing',
+  version: 2,
   severity: 'blocks',
   title: 'The encounter has the documents that the workspace requires of its visit type',
   source: 'X12 005010X222A1 (837P), loop 2300, PWK; CMS Medicare Program Integrity Manual, chapter 3',
@@ -76,7 +77,7 @@ export const documentMissing: Rule = {
     const missing = documents === undefined ? [] : required.filter((category) => !documents.has(category));
     if (missing.length === 0) return [];
     const text = `Documents that the visit type requires are missing: ${missing.join(', ')}.`;
-    return [{ record: encounter, field: 'visit_type', text }];
+    return [{ record: encounter, field: 'documents', text }];
   },
 };
 

@@ -1,4 +1,4 @@
-import { cliaNumber as check, ein, npi, passes } from '../../../domain/records/schema/validation.ts';
+import { cliaNumber as check, npi, passes } from '../../../domain/records/schema/validation.ts';
 import { type BilledRecord, type Fault, missing, type Rule, textOf, wrong } from './rule.ts';
 
 const isLaboratory = (facility: BilledRecord | undefined) =>
@@ -65,37 +65,58 @@ const facilityNpi: Rule = {
     ),
 };
 
-/** No EIN begins with these (IRS, EIN prefixes by campus). */
-const unusedPrefixes = '00 07 08 09 17 18 19 28 29 49 69 70 78 79 89 96 97'.split(' ');
-
-const facilityTaxId: Rule = {
-  code: 'facility_tax_id',
-  version: 2,
-  severity: 'blocks',
-  title: 'The facility has an EIN that the IRS can have given out',
-  source: 'X12 005010X222A1 (837P), loop 2010AA, REF*EI; IRS, EIN prefixes by campus',
-  reads: ['encounter.facility_id', 'facility.tax_id'],
-  check: ({ facility }) => [
-    ...missing(facility, ['tax_id'], 'A claim needs the federal tax ID.'),
-    ...wrong(facility, 'tax_id', passes(ein), 'This is not an EIN, which has nine digits.'),
-    ...wrong(
-      facility,
-      'tax_id',
-      (value) => !unusedPrefixes.includes(value.slice(0, 2)) && !/^\d\d-?(\d)\1{6}$/.test(value),
-      'The IRS has given out no such EIN.',
-    ),
-  ],
+/** Where each type of facility is (CMS, Place of Service Code Set); of others nothing is known. */
+const placesOfFacility: Readonly<Record<string, string>> = {
+  // Inpatient, on and off campus, and the emergency room.
+  hospital: '19 21 22 23',
+  // Office, urgent care, and clinics of several sorts.
+  clinic: '11 17 20 49 50 71 72',
+  ambulatory_surgery_center: '24',
+  skilled_nursing_facility: '31 32',
+  laboratory: '81',
+  pharmacy: '01',
+  home_health: '12',
+  // At home, and elsewhere.
+  telehealth: '02 10',
 };
 
-/** Visit types that facilities of a type do not have. */
-const impossibleVisits: Readonly<Record<string, readonly string[]>> = {
-  clinic: ['inpatient'],
-  ambulatory_surgery_center: ['inpatient', 'emergency'],
-  skilled_nursing_facility: ['emergency', 'surgical', 'observation'],
-  laboratory: ['inpatient', 'emergency', 'observation', 'surgical'],
-  pharmacy: ['inpatient', 'emergency', 'observation', 'surgical'],
-  home_health: ['inpatient', 'emergency', 'observation', 'surgical'],
-  telehealth: ['office_visit', 'inpatient', 'emergency', 'observation', 'surgical'],
+/** Where each type of visit can be; telehealth and outpatient visits can be anywhere. */
+const placesOfVisit: Readonly<Record<string, string>> = {
+  office_visit: '01 11 12 17 19 20 21 22 23 24 31 32 49 50 71 72 81',
+  inpatient: '21 31',
+  emergency: '20 23',
+  observation: '11 17 19 20 22 23 24 49 50 71 72',
+  surgical: '11 17 19 20 21 22 24 49 50 71 72',
+};
+
+/** Visit types that facilities of a type cannot have: they share no place of service. */
+const impossibleVisits = new Map(
+  Object.entries(placesOfFacility).map(([type, places]) => [
+    type,
+    Object.entries(placesOfVisit).flatMap(([visit, possible]) =>
+      places.split(' ').some((place) => possible.includes(place)) ? [] : [visit],
+    ),
+  ]),
+);
+
+const visitTypeMissing: Rule = {
+  code: 'visit_type_missing',
+  severity: 'warns',
+  title: 'The visit type is known',
+  source: 'X12 005010X222A1 (837P), loop 2300, CLM05-1',
+  reads: ['encounter.visit_type'],
+  check: ({ encounter }) =>
+    missing(encounter, ['visit_type'], 'The place of service of a claim depends on the visit type.'),
+};
+
+const facilityTypeMissing: Rule = {
+  code: 'facility_type_missing',
+  severity: 'warns',
+  title: 'The type of the facility is known',
+  source: visitTypeMissing.source,
+  reads: ['encounter.facility_id', 'facility.facility_type'],
+  check: ({ facility }) =>
+    missing(facility, ['facility_type'], 'The place of service of a claim depends on the type of facility.'),
 };
 
 const visitAtFacility: Rule = {
@@ -108,7 +129,7 @@ const visitAtFacility: Rule = {
     wrong(
       encounter,
       'visit_type',
-      (visit) => !impossibleVisits[textOf(facility, 'facility_type') ?? '']?.includes(visit),
+      (visit) => !impossibleVisits.get(textOf(facility, 'facility_type') ?? '')?.includes(visit),
       'A facility of this type has no such visits: one of the two is wrong.',
     ),
 };
@@ -117,8 +138,9 @@ const visitAtFacility: Rule = {
 export const facilityRules: readonly Rule[] = [
   facilityMissing,
   facilityNpi,
-  facilityTaxId,
   cliaNumber,
   cliaNumberForm,
+  visitTypeMissing,
+  facilityTypeMissing,
   visitAtFacility,
 ];

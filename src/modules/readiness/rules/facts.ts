@@ -1,17 +1,19 @@
 import { type ClaimPart, claimParts, type UsedVersion } from '../../../domain/events/readinessEvents.ts';
+import { catalog, catalogEntry } from '../../../domain/records/catalog.ts';
 import { type RecordState, viewRecord, visitList } from '../../../domain/records/fold.ts';
 import { encounter as entry } from '../../../domain/records/kinds/encounter.ts';
-import { type BilledRecord, type BillingFacts, isVoid, textOf } from './rule.ts';
+import { type Repair, repairedFields } from './repairs.ts';
+import { type BilledRecord, type BillingFacts, distinct, isVoid, ranks, textOf } from './rule.ts';
 
 /** By this a record is known among others. No kind has a hyphen. */
 export function recordKey(kind: string, id: string): string {
   return `${kind}-${id}`;
 }
 
-/** A record in a version, as rules look at it; undefined where it was erased. */
+/** A record in a version, as rules look at it: as a claim would carry it. Undefined where it was erased. */
 export function billedRecord(state: RecordState, id: string): BilledRecord | undefined {
   if (state.erased) return undefined;
-  return { kind: state.kind, id, version: state.version, fields: viewRecord(state) };
+  return { kind: state.kind, id, version: state.version, ...repairedFields(state.kind, viewRecord(state)) };
 }
 
 /** A record that another one names, by its kind and id. */
@@ -24,10 +26,7 @@ const fieldsThatName: Record<string, readonly (readonly [kind: string, field: st
     ['provider', 'rendering_provider_id'],
     ['facility', 'facility_id'],
   ],
-  patient: [
-    ['payer', 'primary_insurance.payer_id'],
-    ['patient', 'merged_into'],
-  ],
+  patient: [...ranks.map((rank) => ['payer', `${rank}.payer_id`] as const), ['patient', 'merged_into']],
 };
 
 /** What a claim for an encounter rests on, as far as this record of it names it. */
@@ -58,6 +57,7 @@ export function factsOf(
     renderingProvider: named('provider', encounter, 'rendering_provider_id'),
     facility: named('facility', encounter, 'facility_id'),
     payer: named('payer', patient, 'primary_insurance.payer_id'),
+    otherPayers: ranks.slice(1).map((rank) => named('payer', patient, `${rank}.payer_id`)),
   };
 }
 
@@ -86,6 +86,13 @@ export function partsOf(facts: BillingFacts): Record<ClaimPart, BilledRecord | u
   return { encounter, patient, payer, provider, rendering_provider, facility };
 }
 
+/** Returns what is repaired in the records of a claim, each with its record. */
+export function repairsIn(facts: BillingFacts): (Repair & { record: BilledRecord })[] {
+  return distinct(...Object.values(partsOf(facts)), ...(facts.otherPayers ?? [])).flatMap((record) =>
+    (record.repairs ?? []).map((repair) => ({ record, ...repair })),
+  );
+}
+
 /** The versions on which a claim rests. */
 export function usedVersions(facts: BillingFacts): UsedVersion[] {
   const parts = partsOf(facts);
@@ -95,27 +102,17 @@ export function usedVersions(facts: BillingFacts): UsedVersion[] {
   });
 }
 
-/**
- * Fields that no claim carries: contact details, and what is only for the clinic. Ids are covered by what refers to
- * them.
- */
-const notUsed: Readonly<Record<string, readonly string[]>> = {
-  encounter: ['id', 'status', 'is_completed', 'void_reason'],
-  patient: ['id', 'phone', 'email', 'ssn_last4'],
-  payer: ['id', 'contact_email', 'contact_phone', 'fax', 'website'],
-  provider: ['id', 'email', 'phone', 'specialty'],
-  facility: ['id', 'phone', 'fax', 'email'],
-};
-
 /** Kinds of the records on which a claim is based. */
-export const usedKinds: readonly string[] = Object.keys(notUsed);
+export const usedKinds: readonly string[] = catalog
+  .filter(({ usedInClaim }) => Object.values(usedInClaim).includes(true))
+  .map(({ kind }) => kind);
 
-/**
- * Whether a claim carries a field of a record (X12 837P), or a rule looks at it: every field of the kinds on which a
- * claim is based except a few. `field` may be dotted.
- */
+/** Whether a claim uses a field of a record, as its kind says; `field` may be dotted. */
 export function isUsedField(kind: string, field: string): boolean {
-  return !(notUsed[kind]?.includes(field) ?? true);
+  const [name = '', inner] = field.split('.');
+  const { usedInClaim, nested } = catalogEntry(kind);
+  const object = inner === undefined ? undefined : nested.find((one) => one.field === name)?.object;
+  return (usedInClaim[name] ?? false) && (object?.usedInClaim[inner ?? ''] ?? true);
 }
 
 /** The others, among records, that are encounters of the same visit, in their order. Void ones are of no visit. */

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { ReadinessState } from '../../../domain/events/readinessEvents.ts';
+import { addressRules } from './addresses.ts';
 import { type Answer, answerFor, answerKey } from './answers.ts';
+import { billingEntityRules } from './billingEntity.ts';
 import { dateRules } from './dates.ts';
 import { claimRules, documentRules } from './encounter.ts';
 import { facilityRules } from './facility.ts';
-import { insuranceRules, isSelfPay } from './insurance.ts';
+import { insuranceRules } from './insurance.ts';
 import { patientRules } from './patient.ts';
+import { isSelfPay } from './payerTypes.ts';
 import { placeholderRules } from './placeholders.ts';
 import { providerRules } from './provider.ts';
 import {
@@ -23,9 +26,11 @@ export const rules: readonly Rule[] = [
   ...dateRules,
   ...providerRules,
   ...facilityRules,
+  ...billingEntityRules,
   ...documentRules,
   ...insuranceRules,
   ...patientRules,
+  ...addressRules,
   ...placeholderRules,
   ...claimRules,
 ];

@@ -84,11 +84,32 @@ const taxonomyCodeMissing: Rule = {
     ),
 };
 
+/** NUCC has the codes of groups and organizations in these of its groupings; the others are of people. */
+const OF_ORGANIZATION = /^(?:19|2[5-9]|3[0-58])/;
+
+const organizationTaxonomy: Rule = {
+  code: 'taxonomy_of_organization',
+  severity: 'warns',
+  title: 'The taxonomy code of a provider is that of a person',
+  source: 'NUCC Health Care Provider Taxonomy: individuals, groups and non-individuals',
+  reads: taxonomyCodeMissing.reads,
+  check: ({ provider, renderingProvider }) =>
+    distinct(provider, renderingProvider).flatMap((record) =>
+      wrong(
+        record,
+        'taxonomy_code',
+        (value) => !OF_ORGANIZATION.test(value),
+        'This is the code of a group or an organization, such as a clinic.',
+      ),
+    ),
+};
+
 /** Rules about the rendering provider, in the order in which a claim is filled in. */
 export const providerRules: readonly Rule[] = [
   providerMissing,
   providerNpi,
   taxonomyCode,
   taxonomyCodeMissing,
+  organizationTaxonomy,
   renderingRole,
 ];

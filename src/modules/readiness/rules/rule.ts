@@ -5,13 +5,21 @@ import type { ClaimOutcome, UsedVersion } from '../../../domain/events/readiness
 import { codeSetStream, readinessStream, recordStream } from '../../../domain/events/streams.ts';
 import { upcast } from '../../../domain/events/upcasting.ts';
 import type { DocumentCategory } from '../../../domain/records/document.ts';
-import { instantOf } from '../../../domain/records/schema/isoDates.ts';
 import type { RecordFields } from '../../../domain/records/schema/kind.ts';
+import { UTC } from '../../../domain/records/schema/timeZones.ts';
 import type { EventLog } from '../../../storage/eventLog.ts';
 import type { ReadModels } from '../../../storage/readModels.ts';
 import { allRows } from '../../records/queries/paging.ts';
 import { foldStream } from '../../records/queries/records.ts';
 import type { AllAnswers } from './answers.ts';
+import {
+  type FilingLimitSet,
+  type FilingLimits,
+  noLimits,
+  withEntry,
+  withFilingLimit,
+} from './filingLimits.ts';
+import type { Repair } from './repairs.ts';
 
 /** The text of a field, dotted when nested; undefined where there is none or it is blank. */
 export function textOf(record: BilledRecord | undefined, field: string): string | undefined {
@@ -108,55 +116,6 @@ function withRequiredDocument(
   return after;
 }
 
-/** For how many days after the date of service payers take a claim. */
-export interface FilingLimits {
-  /** Of payers without a limit of their own. */
-  default?: number;
-  /** By the ids of the payers. */
-  byPayer: ReadonlyMap<string, number>;
-}
-
-/** Data of `FilingLimitSet`: the limit of a payer, or the default without one; `null` takes it away. */
-export interface FilingLimitSet {
-  days: number | null;
-  payer_id?: string;
-}
-
-const DAY_MS = 86_400_000;
-
-/** The limits with what an event sets; those before stay as they are. */
-function withFilingLimit(limits: FilingLimits, { days, payer_id: payerId }: FilingLimitSet): FilingLimits {
-  if (payerId === undefined) {
-    return { byPayer: limits.byPayer, ...(days !== null && { default: days }) };
-  }
-  const byPayer = new Map(limits.byPayer);
-  if (days === null) byPayer.delete(payerId);
-  else byPayer.set(payerId, days);
-  return { ...limits, byPayer };
-}
-
-/**
- * The first moment at which the payer of the primary insurance takes no claim any more, in milliseconds since 1970: the
- * midnight (UTC) after the last day. Undefined where there is no limit, date of service or payer, or the payer has had a claim before.
- */
-export function filingEnd(
-  { encounter, patient, firstBilled }: BillingFacts,
-  limits: FilingLimits,
-): number | undefined {
-  const service = textOf(encounter, 'date_of_service');
-  const payerId = textOf(patient, 'primary_insurance.payer_id');
-  if (service === undefined || payerId === undefined) return undefined;
-  const days = limits.byPayer.get(payerId) ?? limits.default;
-  if (days === undefined) return undefined;
-  const end = instantOf(dayOf(service)) + (days + 1) * DAY_MS;
-  return (firstBilled?.get(payerId) ?? end) < end ? undefined : end;
-}
-
-/** Returns the last day (UTC) on which the payer takes a claim, by its `filingEnd`. */
-export function lastFilingDay(end: number): string {
-  return dayOf(new Date(end - DAY_MS).toISOString());
-}
-
 /** `blocks`: the payer would refuse the claim. `warns`: it may. */
 export const severities = ['blocks', 'warns'] as const;
 export type Severity = (typeof severities)[number];
@@ -177,12 +136,15 @@ export function ownerOf(rule: Pick<Rule, 'owner'> | undefined, kind: string): Ow
   return rule?.owner ?? ownersByKind[kind] ?? 'billing';
 }
 
-/** A record on which a claim is based, as callers see it in that version. */
+/** A record on which a claim is based, in a version of it. */
 export interface BilledRecord {
   kind: string;
   id: string;
   version: number;
+  /** As callers see it, but repaired: as a claim would carry it. */
   fields: RecordFields;
+  /** How the fields differ from what was sent; left out where they do not. */
+  repairs?: readonly Repair[];
 }
 
 /**
@@ -202,6 +164,8 @@ export interface BillingFacts {
   facility?: BilledRecord | undefined;
   /** The payer of the patient's primary insurance. */
   payer?: BilledRecord | undefined;
+  /** The payers of the secondary and the tertiary insurance. */
+  otherPayers?: readonly (BilledRecord | undefined)[] | undefined;
   /** The categories of the encounter's documents; undefined where they were not looked up, as none is required. */
   documents?: ReadonlySet<DocumentCategory> | undefined;
   /** The other encounters of its visit, in the order of creation; undefined where they were not looked up. */
@@ -220,6 +184,10 @@ export interface BillingFacts {
   /** What was answered to findings in the encounter. Undefined where nothing was. */
   answers?: AllAnswers | undefined;
 }
+
+/** The insurances of a patient, by rank. */
+export const ranks = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'] as const;
+export type Rank = (typeof ranks)[number];
 
 /** A claim that was sent, under the id that its sender gave it. */
 export interface Claim {
@@ -340,11 +308,49 @@ export interface ReadinessRuleSet {
 }
 
 /** The types of the events that change a workspace's settings. */
-export const ruleSettingTypes: readonly string[] = [
+export const ruleSettingTypes = [
   'ReadinessRuleSet',
   'FilingLimitSet',
   'RequiredDocumentSet',
-];
+  'BillingEntitySet',
+  'BillingTimeZoneSet',
+] as const;
+
+/** Whether an event of a type changes a workspace's settings. */
+export function isRuleSetting(type: string): boolean {
+  return (ruleSettingTypes as readonly string[]).includes(type);
+}
+
+/** Who is the billing provider of a claim (X12 005010X222A1, loop 2010AA). */
+export const billingEntities = ['facility', 'provider'] as const;
+export type BillingEntity = (typeof billingEntities)[number];
+
+/** Who bills, as a workspace has set it. */
+export interface BillingEntities {
+  /** At facilities without one of their own. */
+  default?: BillingEntity;
+  /** By the ids of the facilities. */
+  byFacility: ReadonlyMap<string, BillingEntity>;
+}
+
+/** Data of `BillingEntitySet`: at a facility, or at all others without one; `null` takes it away. */
+export interface BillingEntitySet {
+  entity: BillingEntity | null;
+  facility_id?: string;
+}
+
+/** Data of `BillingTimeZoneSet`; `null`: UTC. */
+export interface BillingTimeZoneSet {
+  time_zone: string | null;
+}
+
+function withBillingEntity(
+  { byFacility, ...before }: BillingEntities,
+  { entity, facility_id: id }: BillingEntitySet,
+): BillingEntities {
+  if (id !== undefined) return { ...before, byFacility: withEntry(byFacility, id, entity) };
+  return { byFacility, ...(entity !== null && { default: entity }) };
+}
 
 /** What a workspace's rules use besides the facts: its settings, as folded from its stream, and sets of codes. */
 export interface RuleSettings {
@@ -354,6 +360,9 @@ export interface RuleSettings {
   choices: ReadonlyMap<string, RuleChoice>;
   filingLimits: FilingLimits;
   requiredDocuments: RequiredDocuments;
+  billingEntities: BillingEntities;
+  /** In which days begin and end: a name of IANA. */
+  timeZone: string;
   /** The latest taxonomy set loaded for the whole installation, where there is one. */
   taxonomyCodes?: ReadonlySet<string>;
   /** How many such sets were loaded; left out for none. */
@@ -363,8 +372,10 @@ export interface RuleSettings {
 export const noSettings: RuleSettings = {
   version: 0,
   choices: new Map(),
-  filingLimits: { byPayer: new Map() },
+  filingLimits: noLimits,
   requiredDocuments: new Map(),
+  billingEntities: { byFacility: new Map() },
+  timeZone: UTC,
 };
 
 /** Returns a workspace's choice for a rule. */
@@ -387,21 +398,21 @@ export function evolveRuleSettings(state: RuleSettings | undefined, event: Recor
         ...before,
         requiredDocuments: withRequiredDocument(before.requiredDocuments, dataAs<RequiredDocumentSet>(data)),
       };
-    case 'ReadinessRuleSet':
-      return { ...before, choices: withChoice(before.choices, dataAs<ReadinessRuleSet>(data)) };
+    case 'BillingEntitySet':
+      return {
+        ...before,
+        billingEntities: withBillingEntity(before.billingEntities, dataAs<BillingEntitySet>(data)),
+      };
+    case 'BillingTimeZoneSet':
+      return { ...before, timeZone: dataAs<BillingTimeZoneSet>(data).time_zone ?? UTC };
+    case 'ReadinessRuleSet': {
+      const { rule, choice } = dataAs<ReadinessRuleSet>(data);
+      const choices = withEntry(before.choices, rule, choice === 'default' ? null : choice);
+      return { ...before, choices };
+    }
     default:
       return before;
   }
-}
-
-function withChoice(
-  before: RuleSettings['choices'],
-  { rule, choice }: ReadinessRuleSet,
-): RuleSettings['choices'] {
-  const choices = new Map(before);
-  if (choice === 'default') choices.delete(rule);
-  else choices.set(rule, choice);
-  return choices;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { instantOf } from '../../../../domain/records/schema/isoDates.ts';
 import { stateCode } from '../../../../domain/records/schema/states.ts';
-import { offsetOf, shownOffset } from '../../fields.ts';
+import { offsetOf } from '../../../../domain/records/schema/timeZones.ts';
+import { shownOffset } from '../../fields.ts';
 import { inTable } from '../../mapping.ts';
 
 const COUNTRIES = new Map([
