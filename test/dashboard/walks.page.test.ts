@@ -301,6 +301,22 @@ test('a bad message is found, understood, corrected and sent again', async () =>
   walk.ends();
 });
 
+test('a refused message leads to the messages that wait, and to no call that would not be accepted', async () => {
+  const sent = await service.send('/hl7/v2', {
+    method: 'POST',
+    headers: { 'content-type': 'application/hl7-v2' },
+    body: `MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|CTRL-4713|P|2.5.1\rPID|1||${phi('hl7-nobody')}`,
+  });
+  const walk = await Walk.from(page, root);
+  await walk.search(String(sent.headers['request-id']));
+  await walk.follow('POST /hl7/v2');
+  await page.getByText('1 of 1 lines refused').waitFor();
+  expect(await page.locator('#request-call').count()).toBe(0);
+  await walk.follow('Messages that wait');
+  await page.getByRole('row').filter({ hasText: 'CTRL-4713' }).waitFor();
+  walk.ends();
+});
+
 test('a message about an unknown patient is marked where it names the patient', async () => {
   const message = [
     'MSH|^~\\&|A|B|C|D|20260314||ADT^A03^ADT_A03|CTRL-4712|P|2.5.1',

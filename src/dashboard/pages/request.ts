@@ -23,9 +23,9 @@ import {
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
 import { definitionList } from '../components/records.ts';
-import { table } from '../components/tables.ts';
+import { type TableColumn, table } from '../components/tables.ts';
 import { code, time, titleOf } from '../components/text.ts';
-import { recordPath, requestsPath, requestsSection } from '../components/urls.ts';
+import { messagesPath, recordPath, requestsPath, requestsSection } from '../components/urls.ts';
 import { auditSubject } from './auditTable.ts';
 import { inline, type OpenApiDocument } from './reference/outline.ts';
 import { faultText, requestCurl } from './requestSample.ts';
@@ -67,7 +67,7 @@ async function requestPage(ports: RequestPagePorts, visit: Visit, entry: Refused
 ${faultTable(visit, view, document)}
 ${definitionList(await requestFields(ports, visit, entry, view))}
 ${view.lines && (await lineTables(ports, visit, view, document))}
-${entry.principal.type === 'api_key' && sample(ports, visit, view, document)}`,
+${isMessage(view) ? messagesNote(workspace) : entry.principal.type === 'api_key' && sample(ports, visit, view, document)}`,
   };
 }
 
@@ -182,6 +182,17 @@ async function lineTables(
         mayRead && (await acceptedLater(eventLog, workspace, line.kind, line.record_id, view.refused_at)),
     })),
   );
+  // Lines of a batch name their records; messages do not.
+  const hasRecords = lines.some(({ kind }) => kind !== null);
+  const record: TableColumn<(typeof lines)[number]> = {
+    title: 'Record',
+    cell: ({ kind, record_id: id }) =>
+      kind !== null && html`${titleOf(kind)}${mayRead && id !== null && html` <bdi>${code(id)}</bdi>`}`,
+  };
+  const acceptance: TableColumn<(typeof lines)[number]> = {
+    title: 'Accepted later',
+    cell: ({ later }) => later,
+  };
   const counts = (title: string, name: 'code' | 'field', counted: Record<string, number>) =>
     Object.keys(counted).length > 0 &&
     table<[string, number]>(
@@ -205,11 +216,7 @@ ${
     'First refused lines',
     [
       { title: 'Line', isHeader: true, cell: ({ line }) => line.toLocaleString('en-US') },
-      {
-        title: 'Record',
-        cell: ({ kind, record_id: id }) =>
-          kind !== null && html`${titleOf(kind)}${mayRead && id !== null && html` <bdi>${code(id)}</bdi>`}`,
-      },
+      ...(hasRecords ? [record] : []),
       { title: 'Reason', cell: ({ code: why }) => titleOf(why) },
       {
         title: 'What is wrong',
@@ -219,13 +226,23 @@ ${
               html`<div>${code(fault.field)} <bdi>${faultWords(visit, fault, { ...view, kind }, document)}</bdi></div>`,
           ),
       },
-      ...(mayRead ? [{ title: 'Accepted later', cell: ({ later }: (typeof lines)[number]) => later }] : []),
+      ...(mayRead && hasRecords ? [acceptance] : []),
     ],
     lines,
   )
 }
 ${counts('Reason', 'code', refused)}
 ${counts('Field', 'field', fields)}`;
+}
+
+/** Whether a request brought messages in FHIR or HL7 v2, which are kept as they arrived. */
+function isMessage({ method, route }: RefusedRequestView): boolean {
+  return method === 'MLLP' || /^\/(?:fhir|hl7)\b/.test(route);
+}
+
+function messagesNote(workspace: string): Html {
+  const path = messagesPath(workspace, { rejected: 'yes' });
+  return html`<p><a href="/dashboard${path}">Messages that wait</a> are kept as they arrived, with what is wrong in them. They can be corrected and processed again there.</p>`;
 }
 
 function sample(
