@@ -9,6 +9,7 @@ import type { IdempotencyPorts } from '../server/idempotency.ts';
 import { sendBatch } from './batch.ts';
 import type { BatchPorts } from './batchRunner.ts';
 import { billingEndpoints } from './billing.ts';
+import { claimDraftEndpoints } from './claimDrafts.ts';
 import { documentEndpoints } from './documents.ts';
 import { eventCatalogEndpoints } from './eventSchemas.ts';
 import { type EventsPorts, readEvents } from './events.ts';
@@ -46,6 +47,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   ...readinessEndpoints,
   ...causeEndpoints,
   ...answerEndpoints,
+  ...claimDraftEndpoints,
   ...billingEndpoints,
   sendBatch,
   recordImport,

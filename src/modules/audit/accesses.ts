@@ -1,7 +1,8 @@
 import type { DisclosedRecord } from '../../domain/events/payloads.ts';
 import type { Cause } from '../readiness/causes.ts';
 import type { Readiness } from '../readiness/queries.ts';
-import { recordKey } from '../readiness/rules/facts.ts';
+import { recordKey, usedVersions } from '../readiness/rules/facts.ts';
+import type { BillingFacts } from '../readiness/rules/rule.ts';
 import type { Simulation } from '../readiness/simulation.ts';
 import type { WorklistEntry } from '../readiness/worklistModel.ts';
 import { type Found, looksFor, type SearchRequest } from '../records/queries/search.ts';
@@ -109,6 +110,18 @@ export function causesAccesses(
     ...encounterIds.map((id) => ({ kind: 'encounter', id })),
   ]);
   return readinessAccesses(named, query, action);
+}
+
+/**
+ * Returns the entries for drafts of claims: everything on which they are based was shown; a single entry, unless these are many.
+ * `query`: as requested.
+ */
+export function draftAccesses(
+  drafts: readonly BillingFacts[],
+  query: Record<string, unknown>,
+  action: ReadinessAction = 'record.readiness',
+): Accesses {
+  return readinessAccesses(drafts.map(usedVersions), query, action);
 }
 
 /** `items`: the records that each item names. */

@@ -204,7 +204,9 @@ const AT_ONCE = 50;
 
 /** Returns the last claim of what was billed. */
 export function claimOf({ claimId, at, outcome }: Billing): Claim {
-  return { id: claimId, at, ...(outcome && { outcome: outcome.outcome }) };
+  const number = outcome?.payer_claim_number;
+  const known = outcome && { outcome: outcome.outcome, ...(number !== undefined && { number }) };
+  return { id: claimId, at, ...known };
 }
 
 /** What evaluations look at of what was billed and answered, and where in the log the last event on it is. */

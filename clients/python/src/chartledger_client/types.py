@@ -1533,6 +1533,21 @@ class FindingAnswer(TypedDict):
     note: NotRequired[str]
 
 
+class ClaimDraft(TypedDict):
+    """What is known of a claim for an encounter."""
+
+    # The caller's id of the encounter
+    encounter_id: str
+    # Whether the encounter can be billed
+    state: Literal[
+        "ready", "self_pay", "blocked", "rejected", "not_completed", "voided",
+    ]
+    # What a claim needs besides, and the service does not have
+    missing: list[Literal["diagnosis", "lines", "charges"]]
+    # The draft as a FHIR R4 `Claim`. It contains the records on which it is based; each has an extension `urn:chartledger:fhir:record` with the kind, id and version of the record
+    claim: dict[str, Any]
+
+
 class BillingWritten(TypedDict):
     """Something was recorded about the billing of an encounter."""
 

@@ -614,6 +614,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/encounters/{id}/claim-draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the draft of a claim for an encounter
+         * @description What the records say about a claim for the encounter, ready or not, as a FHIR R4 `Claim` of the status `draft`. Diagnoses, service lines and charges are missing: the service does not have them. If the payer gave the last claim a number, `related` names it, for a replacement. With `as_of`, everything is as of that time.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["getClaimDraft"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/readiness/claim-drafts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export the drafts of claims for encounters of the worklist
+         * @description One draft a line, for each encounter that the filters of the worklist select, except void ones: with `state=ready&billed=false`, for everything that is to be billed. While the worklist is not current, the response is 503.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["exportClaimDrafts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/encounters/{id}/billed": {
         parameters: {
             query?: never;
@@ -3761,6 +3805,22 @@ export interface components {
              */
             note?: string;
         };
+        /** @description What is known of a claim for an encounter. */
+        ClaimDraft: {
+            /** @description The caller's id of the encounter */
+            encounter_id: string;
+            /**
+             * @description Whether the encounter can be billed
+             * @enum {string}
+             */
+            state: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
+            /** @description What a claim needs besides, and the service does not have */
+            missing: ("diagnosis" | "lines" | "charges")[];
+            /** @description The draft as a FHIR R4 `Claim`. It contains the records on which it is based; each has an extension `urn:chartledger:fhir:record` with the kind, id and version of the record */
+            claim: {
+                [key: string]: unknown;
+            };
+        };
         /** @description Something was recorded about the billing of an encounter. */
         BillingWritten: {
             /** @description Always `true` */
@@ -6224,6 +6284,93 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FindingAnswerWritten"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    getClaimDraft: {
+        parameters: {
+            query?: {
+                /** @description The time to read it as of: the last version recorded at or before it. A plain date means its first moment; a time without an offset is UTC */
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The `id` that the encounter was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The draft. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimDraft"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    exportClaimDrafts: {
+        parameters: {
+            query?: {
+                /** @description Only encounters in this state */
+                state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
+                /** @description Encounters with a finding of this rule */
+                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+                /** @description Encounters with a finding that they put right */
+                owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
+                /** @description Only encounters whose patient has primary insurance with this payer */
+                payer_id?: string;
+                /** @description Only encounters at this facility */
+                facility_id?: string;
+                /** @description Only encounters of this billing provider */
+                provider_id?: string;
+                /** @description Only encounters with a day of service on or after this day, as the date was sent */
+                from?: string;
+                /** @description Only encounters with a day of service on or before this day */
+                to?: string;
+                /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
+                billed?: boolean;
+                /** @description Only encounters with a finding that is assigned to them */
+                assigned_to?: string;
+                /** @description Only encounters all of whose findings are accepted, snoozed, assigned or noted (`true`), or with a finding that is not (`false`); encounters without findings are neither */
+                answered?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The drafts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
                 };
             };
             /** @description An error */

@@ -196,6 +196,8 @@ export interface Claim {
   at: string;
   /** What became of it last; undefined before anything was reported. */
   outcome?: ClaimOutcome;
+  /** The number that the payer gave it. */
+  number?: string;
 }
 
 export type FirstBilled = ReadonlyMap<string, number>;
