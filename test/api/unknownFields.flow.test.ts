@@ -40,6 +40,7 @@ onEmbeddedEngines((start) => {
         'recordEncounterBilled',
         'recordImport',
         'replayWebhook',
+        'reportClaimOutcome',
       ],
       ...['rotateWebhookSecret', 'search', 'updateWebhook'],
     ]);

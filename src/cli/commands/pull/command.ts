@@ -267,7 +267,7 @@ export function addPullCommands(pull: Command): void {
       'after',
       example(
         'export CHARTLEDGER_API_KEY=clk_…',
-        'chartledger pull fhir --fhir https://emr.example/fhir/r4 --client-id chartledger --client-key client.jwk.json --group billing --folder pulled',
+        'chartledger pull fhir --fhir https://emr.example/fhir/r4 --client-id billing --client-key client.jwk.json --group billing --folder pulled',
       ),
     )
     .action(pullFhir);
