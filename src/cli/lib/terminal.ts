@@ -106,6 +106,13 @@ export function writeTable(header: string[], rows: string[][]): void {
   }
 }
 
+/** Prints another table, if it has rows. */
+export function writeBelow(header: string[], rows: string[][]): void {
+  if (rows.length === 0) return;
+  writeLine();
+  writeTable(header, rows);
+}
+
 /** Returns the text up to the first full stop, semicolon or colon. */
 export function firstSentence(text: string): string {
   return text.split(/[.;:](?:\s|$)/)[0] as string;
