@@ -134,7 +134,7 @@ const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType,
  */
 export const records: Projection<RecordsBody> = {
   name: 'records',
-  version: 7 + addedKinds,
+  version: 8 + addedKinds,
   eventTypes: [...kindByEventType.keys(), RECORD_ERASED],
   rowId: (event) => event.stream,
   evolve(row, event) {

@@ -68,9 +68,8 @@ test(
     }
 
     const compliance = await dashboard.openAs('compliance', `/workspaces/${workspace}/records`);
-    const path = `/dashboard/workspaces/${workspace}/records/patients/${encodeURIComponent(patient.id)}`;
-    await compliance.goto(path);
-    await compliance.getByRole('button', { name: 'Who has seen it' }).click();
+    const query = new URLSearchParams({ kind: 'patient', id: patient.id, seen: 'all' });
+    await compliance.goto(`/dashboard/workspaces/${workspace}/audit?${query.toString()}`);
     await compliance.waitForLoadState();
     await expectAccessible(compliance);
     await takePictures(compliance, 'audit-seen');

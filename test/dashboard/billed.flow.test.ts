@@ -53,7 +53,7 @@ onEmbeddedEngines((start) => {
     const { claim, claimId } = await billed();
     const before = await show(pageOf(claim));
     expect(before).toContain(`<code>${claimId}</code>`);
-    expect(before).toContain('<strong>Test key</strong>');
+    expect(before).toContain('<strong><bdi>Test key</bdi></strong>');
     const patient = `href="/dashboard${pathOf('patients', claim.patient)}`;
     expect(before).toContain(`${patient}?version=1">Patient, version 1</a>`);
     expect(before).toContain('Nothing in the claim has changed since.');

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { patient as patientKind } from '../../src/domain/records/kinds/patient.ts';
+import { addHold, releaseHold } from '../../src/modules/erasure/holds.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
@@ -7,6 +9,7 @@ import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
+const operatorCaller = { principal: { type: 'operator', id: 'test' }, requestId: 'test' } as const;
 
 onEmbeddedEngines((start) => {
   let service: TestService;
@@ -67,44 +70,66 @@ onEmbeddedEngines((start) => {
     for (const list of ['/integration/encounters', documentsPath(first.id)]) {
       expect((await service.get(list)).status).toBe(200);
     }
-    const { text, accesses } = await shown(pathOf('patients', patient.id));
-    for (const path of [
-      pathOf('payers', payer.id),
-      pathOf('encounters', first.id),
-      pathOf('encounters', second.id),
-      pathOf('providers', provider.id),
-      pathOf('facilities', facility.id),
-      `${pathOf('encounters', first.id)}/documents/${kept}`,
-      `${pathOf('encounters', first.id)}/documents/${removed}`,
-      `${pathOf('patients', patient.id)}/disclosures`,
-      `${pathOf('patients', patient.id)}/timeline`,
-      `${pathOf('patients', patient.id)}/fields/primary_insurance.policy_number`,
-    ]) {
-      expect(text).toContain(`href="/dashboard${path}"`);
+    const path = pathOf('patients', patient.id);
+    const overview = await shown(path);
+    const encounters = await shown(`${path}/encounters`);
+    const documents = await shown(`${path}/documents`);
+    const links: [text: string, paths: string[]][] = [
+      [
+        overview.text,
+        [
+          pathOf('payers', payer.id),
+          ...['timeline', 'encounters', 'documents', 'disclosures'].map((tab) => `${path}/${tab}`),
+          `${path}/fields/primary_insurance.policy_number`,
+        ],
+      ],
+      [
+        encounters.text,
+        [
+          pathOf('encounters', first.id),
+          pathOf('encounters', second.id),
+          pathOf('providers', provider.id),
+          pathOf('facilities', facility.id),
+        ],
+      ],
+      [documents.text, [kept, removed].map((one) => `${pathOf('encounters', first.id)}/documents/${one}`)],
+    ];
+    for (const [text, paths] of links) {
+      for (const one of paths) expect(text).toContain(`href="/dashboard${one}"`);
+      expect(text).toContain(`<h1>Patient <bdi>${patient.first_name} ${patient.last_name}</bdi></h1>`);
+      for (const id of [other.first.id, other.kept, other.payer.id]) expect(text).not.toContain(id);
     }
-    for (const name of [payer.name, provider.last_name, facility.name]) expect(text).toContain(name);
-    expect(text).toMatch(new RegExp(`>${removed}<.*?>removed</span>.*?by <strong>Test key</strong>`, 's'));
-    expect(text.indexOf(second.id)).toBeLessThan(text.indexOf(first.id));
-    for (const id of [other.first.id, other.kept, other.payer.id]) expect(text).not.toContain(id);
-    expect(accesses).toHaveLength(7);
-    expect(accesses).toEqual(
+    expect(overview.text).toContain(payer.name);
+    for (const name of [provider.last_name, facility.name]) expect(encounters.text).toContain(name);
+    expect(documents.text).toMatch(
+      new RegExp(`>${removed}<.*?>removed</span>.*?by <strong><bdi>Test key</bdi></strong>`, 's'),
+    );
+    expect(encounters.text.indexOf(second.id)).toBeLessThan(encounters.text.indexOf(first.id));
+    expect(encounters.text).toContain('Coverage and dates of service');
+    const read = ['record.read', 'patient', patient.id];
+    expect(overview.accesses).toEqual([read, ['record.list', 'payer']]);
+    expect(encounters.accesses).toHaveLength(4);
+    expect(encounters.accesses).toEqual(
       expect.arrayContaining([
-        ['record.read', 'patient', patient.id],
-        ['record.history', 'patient', patient.id],
+        read,
         ['record.list', 'encounter'],
-        ['document.list', 'document', first.id],
-        ['record.list', 'payer'],
         ['record.list', 'provider'],
         ['record.list', 'facility'],
       ]),
     );
+    expect(documents.accesses).toEqual([read, ['document.list', 'document', first.id]]);
     const encounterPage = await shown(pathOf('encounters', first.id));
-    expect(encounterPage.text).toContain(`${patient.first_name} ${patient.last_name}`);
-    expect(encounterPage.text).toContain(removed);
+    const title = `Encounter of <bdi>${patient.first_name} ${patient.last_name}</bdi>`;
+    expect(encounterPage.text).toContain(`<h1>${title}`);
     expect(encounterPage.accesses).toContainEqual(['record.list', 'patient']);
-    const documents = await shown(`${pathOf('encounters', first.id)}/documents`);
-    expect(documents.text).toMatch(new RegExp(`${kept}.*Removed documents.*${removed}`, 's'));
-    expect(documents.accesses).toEqual([['document.list', 'document', first.id]]);
+    const ofEncounter = await shown(`${pathOf('encounters', first.id)}/documents`);
+    expect(ofEncounter.text).toMatch(new RegExp(`${kept}.*Removed documents.*${removed}`, 's'));
+    expect(ofEncounter.accesses).toEqual(
+      expect.arrayContaining([
+        ['record.read', 'encounter', first.id],
+        ['document.list', 'document', first.id],
+      ]),
+    );
   });
 
   test('who has seen a patient, its encounters or documents is told at once', async () => {
@@ -116,9 +141,6 @@ onEmbeddedEngines((start) => {
     const other = await sendPatient();
     await service.as(blind.key).get(`/integration/encounters/${encodeURIComponent(other.first.id)}`);
     const query = new URLSearchParams({ kind: 'patient', id: patient.id, seen: 'all' });
-    expect((await visitor.get(pathOf('patients', patient.id))).text).toContain(
-      `${root}/audit?${query.toString().replaceAll('&', '&amp;')}`,
-    );
     const lines = async (seen: string) => {
       query.set('seen', seen);
       return (await visitor.get(`${root}/audit/export?${query.toString()}&format=ndjson`)).text;
@@ -151,7 +173,7 @@ onEmbeddedEngines((start) => {
     for (const { id } of [gone, later, other.first]) expect(text).not.toContain(id);
     expect(text).not.toContain('finished');
     expect(accesses).toContainEqual(['record.list', 'encounter']);
-    const now = (await shown(pathOf('patients', patient.id))).text;
+    const now = (await shown(`${pathOf('patients', patient.id)}/encounters`)).text;
     expect(now).toContain(later.id);
     expect(now).not.toContain(second.id);
     const seen = new URLSearchParams({ kind: 'encounter', id: second.id, seen: 'yes', format: 'ndjson' });
@@ -160,42 +182,84 @@ onEmbeddedEngines((start) => {
   });
 
   test('the timeline of a patient and all below it goes on from page to page, each version once', async () => {
-    const { patient, first, second, kept, removed } = await sendPatient();
+    const { patient, first, second, removed } = await sendPatient();
     await sendPatient();
-    for (let count = 0; count < 18; count += 1) {
+    for (let count = 0; count < 24; count += 1) {
       await send('encounters', { id: first.id, patient_id: patient.id, status: `step ${count}` });
     }
-    const { text, accesses } = await shown(`${pathOf('patients', patient.id)}/timeline`);
+    const path = `${pathOf('patients', patient.id)}/timeline`;
+    const { text, accesses } = await shown(path);
     const headings = (page: string) =>
-      [...page.matchAll(/<h2><a [^>]*>([^<]*), version (\d+)<\/a><\/h2>/g)].map(
-        ([, name, version]) => `${name} ${version}`,
+      [...page.matchAll(/<h3>(?:<a [^>]*>)(.*?)<\/a><\/h3>/g)].map(([, heading = '']) =>
+        heading.replaceAll(/<[^>]*>/g, ''),
       );
     const next = /href="\/dashboard([^"]*)" rel="next"/.exec(text)?.[1] as string;
     const older = await shown(next);
+    const name = `${patient.first_name} ${patient.last_name}`;
     expect([...headings(text), ...headings(older.text)]).toEqual([
-      ...Array.from({ length: 18 }, (_, at) => `Encounter ${first.id} ${19 - at}`),
-      `Document ${removed} 2`,
-      `Document ${removed} 1`,
-      `Document ${kept} 1`,
-      `Encounter ${second.id} 1`,
-      `Encounter ${first.id} 1`,
-      `Patient ${patient.id} 1`,
+      ...Array.from({ length: 24 }, (_, at) => expect.stringContaining(`${first.id}, version ${25 - at}`)),
+      `Document ${removed}, version 2`,
+      expect.stringMatching(/^Document .*\.pdf, version 1$/),
+      expect.stringMatching(/^Document .*\.pdf, version 1$/),
+      `Encounter ${name}, Mar 14, 2026 ${second.id}, version 1`,
+      expect.stringContaining(`${first.id}, version 1`),
+      'Patient, version 1',
     ]);
-    expect(headings(text)).toHaveLength(20);
+    expect(headings(text)).toHaveLength(25);
+    expect(text).toContain('Export these 30 changes as CSV');
     expect(older.text).not.toContain('rel="next"');
-    expect(accesses).toHaveLength(2);
     expect(accesses).toEqual(
       expect.arrayContaining([
+        ['record.read', 'patient', patient.id],
         ['record.history', 'encounter', first.id],
         ['document.history', 'document', first.id, removed],
       ]),
     );
-    expect(older.accesses).toHaveLength(4);
+    expect(older.accesses).toContainEqual(['record.history', 'patient', patient.id]);
   });
 
-  test('the history of a field names the versions that changed it, and a version is shown amid its neighbours', async () => {
+  test('a timeline has merges, billing, holds and erasures; it is narrowed to a period, a person and a subject, and is exported so', async () => {
+    const { patient, first, second } = await sendPatient();
+    const other = await sendPatient();
+    await send('patients', { ...other.patient, merged_into: patient.id });
+    const { eventLog } = service;
+    const caller = { workspace: service.workspaceId('clinic'), ...operatorCaller };
+    const held = { entry: patientKind, id: patient.id };
+    const hold = await addHold(eventLog, caller, held, 'Case 2031-17');
+    await releaseHold(eventLog, caller, hold, 'Case closed');
+    const claim = { claim_id: phi('claim') };
+    const billed = await service.post(`/integration/encounters/${first.id}/billed`, claim);
+    expect(billed.status).toBe(200);
+    await visitor.get(`${pathOf('encounters', second.id)}/erase`);
+    const form = { reason: 'Request 2026-120', record_id: second.id };
+    expect((await visitor.post(`${pathOf('encounters', second.id)}/erase`, form)).status).toBe(303);
+    const path = `${pathOf('patients', patient.id)}/timeline`;
+    const of = async (query: Record<string, string>) =>
+      (await shown(`${path}?${new URLSearchParams(query).toString()}`)).text;
+    expect(await of({ what: 'merge' })).toMatch(/>1 change<.*Merged into/s);
+    expect(await of({ what: 'billing' })).toContain(claim.claim_id);
+    const holds = await of({ what: 'hold' });
+    expect(holds).toMatch(/>2 changes<.*released<.*Case closed.*placed<.*Case 2031-17/s);
+    expect(await of({ what: 'erasure' })).toMatch(new RegExp(`${second.id}.*erased<.*Request 2026-120`, 's'));
+    expect(await of({ who: 'test KEY', what: 'hold' })).toContain('No changes match.');
+    expect(await of({ to: '2000-01-01' })).toContain('>0 changes<');
+    const refused = await shown(`${path}?from=yesterday`, 400);
+    expect(refused.text).toContain('id="from-error"');
+    const paper = await shown(`${path}/print?what=erasure`);
+    expect(paper.text).toContain(second.id);
+    expect(paper.accesses).toContainEqual(['record.history', 'encounter', second.id]);
+    const file = await shown(`${path}/export?what=hold&from=2000-01-01`);
+    const name = `${patient.first_name} ${patient.last_name}`;
+    expect(file.text).toMatch(
+      new RegExp(`^Report,Changes\r\nPatient,${name}\r\n.*Period,from 2000-01-01 until now`, 's'),
+    );
+    expect(file.text.match(/,Case (?:closed|2031-17),/g)).toHaveLength(2);
+    expect(file.accesses).toContainEqual(['hold.list', 'patient', patient.id]);
+  });
+
+  test('the history of a field names the versions that changed it, and an earlier version leads to what it changed', async () => {
     const { payer, patient } = await sendPatient();
-    const [before, after] = [patient.primary_insurance.policy_number, phi('W9876')];
+    const [policy, after] = [patient.primary_insurance.policy_number, phi('W9876')];
     const { first_name, last_name, date_of_birth, id } = patient;
     const base = { id, first_name, last_name, date_of_birth };
     for (let count = 2; count <= 30; count += 1) await send('patients', { ...base, city: `City ${count}` });
@@ -207,7 +271,7 @@ onEmbeddedEngines((start) => {
       '31',
       '1',
     ]);
-    expect(text).toMatch(new RegExp(`<del>${before}</del>.*<ins>${after}</ins>`, 's'));
+    expect(text).toMatch(new RegExp(`<del><bdi>${policy}</bdi></del>.*<ins><bdi>${after}</bdi></ins>`, 's'));
     expect(accesses).toEqual([['record.history', 'patient', id]]);
     const cities = (await shown(`${path}/fields/city`)).text;
     const older = /href="\/dashboard([^"]*)" rel="next"/.exec(cities)?.[1] as string;
@@ -215,13 +279,14 @@ onEmbeddedEngines((start) => {
     expect((await shown(`${path}/fields/zip_code`)).text).toContain('No version changed it.');
     expect((await shown(`${path}/fields/nothing`, 404)).accesses).toEqual([]);
 
-    const versions = (page: string) => [...page.matchAll(/>Version (\d+)<\/a><\/h3>/g)].map(([, one]) => one);
-    const amid = await shown(`${path}?version=12`);
-    expect(versions(amid.text)[0]).toBe('21');
-    expect(versions(amid.text)).toContain('12');
+    const earlier = await shown(`${path}?version=12`);
+    expect(earlier.text).toContain(`href="/dashboard${path}/compare?from=11&amp;to=12"`);
     const missing = (await shown(`${path}?version=5000`)).text;
     expect(missing).toContain('There is no version 5000.');
-    expect(versions(missing)[0]).toBe('31');
+    const before = await shown(`${path}?as_of=2000-01-01`, 404);
+    expect(before.text).toContain('The patient did not exist at that time.');
+    expect(before.text).not.toContain(patient.last_name);
+    expect(before.accesses).toEqual([]);
   });
 
   test('a list is told by its address: filter, order and page', async () => {
@@ -258,16 +323,18 @@ onEmbeddedEngines((start) => {
     await visitor.get(`${pathOf('encounters', first.id)}/erase`);
     await erase('encounters', first.id);
     const path = pathOf('patients', patient.id);
-    for (const page of [path, `${path}/timeline`]) {
-      const { text } = await shown(page);
-      expect(text).toContain(second.id);
-      expect(text).not.toContain(first.id);
-    }
+    const { text } = await shown(`${path}/encounters`);
+    expect(text).toContain(second.id);
+    expect(text).not.toContain(first.id);
+    const timeline = (await shown(`${path}/timeline`)).text;
+    expect(timeline).toContain(second.id);
+    expect(timeline.split(`<code>${first.id}</code>`)).toHaveLength(2);
+    expect(timeline).toContain('All earlier versions were permanently erased');
     await erase('patients', patient.id, { with_encounters: 'yes' });
-    for (const page of [path, `${path}/timeline`, `${path}/fields/city`]) {
+    for (const page of [path, `${path}/timeline`, `${path}/encounters`, `${path}/fields/city`]) {
       const { text, accesses } = await shown(page, 410);
       expect(text).not.toContain(patient.last_name);
-      expect(accesses).toEqual([['record.history', 'patient', patient.id]]);
+      expect(accesses).toContainEqual(['record.history', 'patient', patient.id]);
     }
   });
 });

@@ -102,8 +102,7 @@ describe('finding a record', () => {
         await alone.post('/integration/encounters', encounter);
         const answer = await shown.show(shown.pathOf('encounters', encounter.id));
         expect(answer?.status()).toBe(200);
-        // Its readiness as well as its documents.
-        await shown.page.getByRole('link', { name: 'Try again' }).nth(1).waitFor();
+        await shown.page.getByRole('link', { name: 'Try again' }).waitFor();
       } finally {
         await lagging.stop();
         await alone.stop();
@@ -140,8 +139,9 @@ test(
       await page.getByRole('link', { name: id, exact: true }).click();
       await records.shows(`Payer ${name}`);
       expect(await records.field('ID').innerText()).toBe(id);
+      await page.getByRole('link', { name: 'Timeline' }).click();
       expect(await records.version(2).innerText()).toContain(name);
-      await page.getByRole('button', { name: 'Compare selected versions' }).click();
+      await page.getByRole('link', { name: 'Compare versions 1 and 2' }).click();
       expect(await page.getByRole('row', { name: 'City' }).innerText()).toContain(name);
       await page.getByLabel('Breadcrumb').getByRole('link', { name: id, exact: true }).click();
       await page.getByRole('button', { name: 'Printable page' }).click();

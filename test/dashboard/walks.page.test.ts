@@ -91,7 +91,7 @@ test('a name leads to the record, and that to who saw it', async () => {
   await walk.sees(page.getByRole('link', { name }));
   await walk.follow(name);
   await walk.sees(heading(`Patient ${name}`));
-  await walk.press('Who has seen it');
+  await walk.follow('Seen by');
   await walk.sees(page.getByRole('row').filter({ hasText: 'Warehouse' }));
 });
 

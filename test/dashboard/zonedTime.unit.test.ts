@@ -3,9 +3,9 @@ import { startOfDay, zonedClock, zonedTime } from '../../src/dashboard/component
 import { clockIn } from '../../src/domain/records/schema/timeZones.ts';
 
 test.each([
-  ['2026-11-23T12:20:15.000Z', 'America/Chicago', '06:20:15 CST'],
-  ['2026-11-23T23:20:15.000Z', 'Asia/Kathmandu', '2026-11-24 05:05:15 GMT+5:45'],
-  ['2026-07-01T00:00:00.000Z', 'America/New_York', '2026-06-30 20:00:00 EDT'],
+  ['2026-11-23T12:20:15.000Z', 'America/Chicago', 'Nov 23, 2026, 06:20 CST'],
+  ['2026-11-23T23:20:15.000Z', 'Asia/Kathmandu', 'Nov 24, 2026, 05:05 GMT+5:45'],
+  ['2026-07-01T00:00:00.000Z', 'America/New_York', 'Jun 30, 2026, 20:00 EDT'],
 ])('%s in %s is %s', (iso, timeZone, shown) => {
   expect(zonedTime(iso, timeZone)).toBe(shown);
 });

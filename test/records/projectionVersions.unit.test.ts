@@ -30,6 +30,7 @@ const frozen: Record<string, string[]> = {
   [`records_v${4 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
   [`records_v${5 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
   [`records_v${6 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
+  [`records_v${7 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
   documents_v2: erasedDocuments,
   documents_v3: erasedDocuments,
   encounters_v1: ['EncounterUpserted', 'RecordErased'],

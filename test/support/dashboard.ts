@@ -446,6 +446,8 @@ const noPages = [
     (way) => `/workspaces/:workspace/records/encounters/:id/documents/:documentId/${way}`,
   ),
   '/workspaces/:workspace/records/:kind/:id/certificate',
+  '/workspaces/:workspace/records/:kind/:id/certificate/download',
+  '/workspaces/:workspace/records/:kind/:id/timeline/export',
   '/workspaces/:workspace/records/:kind/:id/proof',
 ];
 
@@ -590,7 +592,7 @@ export class EvidencePage {
     expect((await this.visitor.post(this.path('/verify'), {})).status).toBe(303);
     return eventually(async () => {
       const text = await this.text();
-      expect(text).toMatch(/Ended \d{4}/);
+      expect(text).toMatch(/Ended \w{3} \d+, \d{4}/);
       return text;
     }, EVIDENCE_WAIT_MS);
   }
@@ -632,9 +634,11 @@ export class RecordsPages {
     return this.page.locator('.timeline h3').allInnerTexts();
   }
 
-  /** A version in the timeline. */
+  /** A version of the record in its timeline. */
   version(number: number): Locator {
-    const has = this.page.getByRole('link', { name: `Version ${number}`, exact: true });
+    const has = this.page.getByRole('heading', {
+      name: new RegExp(`^(?:Patient|Payer|Encounter), version ${number}$`),
+    });
     return this.page.locator('.timeline > li').filter({ has });
   }
 }

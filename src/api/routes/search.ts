@@ -83,7 +83,8 @@ export const searchRecords = endpoint({
   operationId: 'search',
   summary: 'Find records and documents',
   description:
-    'Finds records of all kinds, and documents, by names, dates of birth, ids, NPIs, policy and member ' +
+    'Finds records of all kinds, and documents, by names, dates of birth, phone numbers, e-mail ' +
+    'addresses, ids, NPIs, policy and member ' +
     'numbers, and file names. Results contain every word of `q`. Case, accents, punctuation, spaces and ' +
     'word order are ignored; a word may be the beginning of a longer one, and a day may be written as ' +
     '1984-02-29, 02/29/1984 or 19840229. The parts of an id between punctuation characters are words; ' +

@@ -49,6 +49,8 @@ export interface InputField extends Field {
   min?: number;
   /** Step between the allowed values; for a time, in seconds. */
   step?: number;
+  /** Values that are offered, with what people call them. */
+  suggestions?: readonly { value: string; text: string }[] | undefined;
 }
 
 /** Returns the message about a field, if there is one. */
@@ -64,7 +66,7 @@ function typedInto(name: string): string[] | undefined {
 
 /** Returns a single-line input with its label, hint and message. */
 export function input(field: InputField): Html {
-  const { name, label, type = 'text', isRequired, autocomplete, placeholder, min, step } = field;
+  const { name, label, type = 'text', isRequired, autocomplete, placeholder, min, step, suggestions } = field;
   const value = (type === 'password' ? undefined : typedInto(name)?.[0]) ?? field.value ?? '';
   return html`<div class="field">
 <label for="${name}">${label}</label>
@@ -72,8 +74,8 @@ export function input(field: InputField): Html {
     autocomplete && html` autocomplete="${autocomplete}"`
   }${placeholder && html` placeholder="${placeholder}"`}${min !== undefined && html` min="${min}"`}${
     step !== undefined && html` step="${step}"`
-  }${describedBy(field)}>
-${notes(field)}
+  }${suggestions && html` list="${name}-list"`}${describedBy(field)}>
+${suggestions && html`<datalist id="${name}-list">${suggestions.map((one) => html`<option value="${one.value}">${one.text}</option>`)}</datalist>`}${notes(field)}
 </div>`;
 }
 
@@ -155,7 +157,7 @@ export function searchForm({ workspace, csrf }: Visit, text = '', kind = '', pro
 ${csrf}
 ${input({
   ...{ name: 'q', label: 'Search for', type: 'search', value: text, error: problem, autocomplete: 'off' },
-  hint: 'Names, dates of birth, IDs and parts of them, NPIs, policy numbers, file names, IDs of refused requests, control IDs of messages.',
+  hint: 'Names, dates of birth, phone numbers, e-mail addresses, IDs and parts of them, NPIs, policy numbers, file names, IDs of refused requests, control IDs of messages.',
 })}
 ${select({ name: 'kind', label: 'Kind', value: kind, options: [{ value: '', text: 'Any kind' }, ...kinds] })}
 <button type="submit">Search</button>
@@ -279,6 +281,12 @@ ${fields}
 <div class="actions"><button type="submit">Show</button>
 <a role="button" class="outline secondary" href="${path}">Clear</a></div>
 </form>`;
+}
+
+/** Returns a filter that opens on request, with how many limits are set. */
+export function filterPanel(count: number, form: Html): Html {
+  return html`<details class="filter-panel no-print"><summary role="button" class="outline secondary">Filter${count > 0 && ` (${count})`}</summary>
+${form}</details>`;
 }
 
 /** Returns two fields for choosing a password; what was typed before is never shown again. */

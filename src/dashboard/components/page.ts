@@ -194,7 +194,6 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   if (known) return known;
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
-    timeZoneName: 'short',
     hourCycle: 'h23',
     year: 'numeric',
     month: '2-digit',
@@ -210,19 +209,24 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 /** Returns what a clock in a time zone (IANA) shows at a moment, in milliseconds since 1970. */
 function clockAt(moment: number, timeZone: string) {
   const parts = formatOf(timeZone).formatToParts(moment);
-  const { year, month, day, hour, minute, second, timeZoneName } = Object.fromEntries(
+  const { year, month, day, hour, minute, second } = Object.fromEntries(
     parts.map(({ type, value }) => [type, value]),
   );
-  return { date: `${year}-${month}-${day}`, clock: `${hour}:${minute}:${second}`, name: timeZoneName };
+  return { date: `${year}-${month}-${day}`, clock: `${hour}:${minute}:${second}` };
 }
 
-/**
- * Returns a moment (ISO 8601, UTC) in a time zone: `13:20:15 GMT+1`, with the date where that differs from the one in
- * UTC.
- */
+const shownFormats = new Map<string, Intl.DateTimeFormat>();
+
+/** Returns a moment (ISO 8601, UTC) as people write it in a time zone (IANA): `Mar 14, 2026, 13:20 GMT+1`. */
 export function zonedTime(iso: string, timeZone: string): string {
-  const { date, clock, name } = clockAt(Date.parse(iso), timeZone);
-  return `${date === iso.slice(0, 10) ? '' : `${date} `}${clock} ${name}`;
+  const format =
+    shownFormats.get(timeZone) ??
+    new Intl.DateTimeFormat('en-US', {
+      ...{ timeZone, timeZoneName: 'short', hourCycle: 'h23' },
+      ...{ year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' },
+    });
+  shownFormats.set(timeZone, format);
+  return format.format(new Date(iso));
 }
 
 /**

@@ -11,7 +11,7 @@ import {
 import { ServiceError } from '../../platform/errors.ts';
 import { checkboxes, messageOf, select } from './forms.ts';
 import { type Html, html, type Refusal, textOf, type Visit, valuesOf } from './page.ts';
-import { badge, code, time } from './text.ts';
+import { badge, bdi, code, time } from './text.ts';
 
 /** The names of the types of principals. */
 export const principalTexts: Record<Principal['type'], string> = {
@@ -24,7 +24,7 @@ export const principalTexts: Record<Principal['type'], string> = {
 
 /** Returns who it was: the name of the key or user, where it is known, and which of the two. */
 export function who({ type, id, name }: Principal & { name: string | null }): Html {
-  return html`<strong>${name ?? code(id)}</strong> <span class="muted">(${principalTexts[type]})</span>`;
+  return html`<strong>${name ? bdi(name) : code(id)}</strong> <span class="muted">(${principalTexts[type]})</span>`;
 }
 
 /** What each role may see and do in a workspace, in a few words. */

@@ -15,7 +15,7 @@ import { breadcrumb } from './layout.ts';
 import { type Html, type HtmlValue, html } from './page.ts';
 import { fieldValue } from './records.ts';
 import { type TableColumn, table } from './tables.ts';
-import { badge, code, empty, fieldLabel, time } from './text.ts';
+import { badge, bdi, code, day, empty, fieldLabel, time } from './text.ts';
 import { queryInUtc } from './time.ts';
 import { recordPath, recordsPath } from './urls.ts';
 
@@ -102,7 +102,8 @@ export function referredLink(
   names: RecordNames | undefined,
 ): HtmlValue {
   if (typeof id !== 'string') return fieldValue(undefined);
-  const link = (text: string) => html`<a href="/dashboard${recordPath(workspace, kind, id)}">${text}</a>`;
+  const link = (text: string) =>
+    html`<a href="/dashboard${recordPath(workspace, kind, id)}">${bdi(text)}</a>`;
   const name = names?.nameOf(kind, id);
   return name === undefined ? link(id) : html`${link(name)}<br><small class="muted">${id}</small>`;
 }
@@ -192,14 +193,14 @@ function namingColumns({ kind, listedBy }: CatalogEntry): Columns {
   if (listedBy !== undefined) {
     return [{ title: fieldLabel(listedBy), cell: ({ record }) => fieldValue(record[listedBy]) }];
   }
-  const name = { title: 'Name', cell: ({ record }: RecordView) => recordName(record) };
+  const name = { title: 'Name', cell: ({ record }: RecordView) => bdi(recordName(record) ?? '') };
   if (kind !== patient.kind) return [name];
-  return [name, { title: 'Date of birth', cell: ({ record }) => fieldValue(record.date_of_birth) }];
+  return [name, { title: 'Date of birth', cell: ({ record }) => dayCell(record.date_of_birth) }];
 }
 
 function encounterColumns({ workspace, names, readiness, partOf }: RecordTable): Columns {
   return [
-    { title: 'Date of service', cell: ({ record }) => fieldValue(record.date_of_service) },
+    { title: 'Date of service', cell: ({ record }) => dayCell(record.date_of_service) },
     {
       title: 'State',
       cell: ({ record }) =>
@@ -217,6 +218,10 @@ function encounterColumns({ workspace, names, readiness, partOf }: RecordTable):
         cell: ({ record }: RecordView) => referredLink(workspace, kind, record[field], names),
       })),
   ];
+}
+
+function dayCell(sent: unknown): HtmlValue {
+  return typeof sent === 'string' ? day(sent) : fieldValue(sent);
 }
 
 function stateBadge(record: RecordFields): Html {

@@ -11,7 +11,7 @@ import type { FieldMessage } from '../../platform/errors.ts';
 import { type Html, type HtmlValue, html } from './page.ts';
 import { who } from './people.ts';
 import { type TableColumn, table } from './tables.ts';
-import { badge, code, empty, fieldLabel, time } from './text.ts';
+import { badge, bdi, code, empty, fieldLabel, time } from './text.ts';
 import { documentsPath, holdsPath, recordPath } from './urls.ts';
 
 /** Returns the banner on the pages of a record that legal holds protect; `kind` is the record's. */
@@ -120,7 +120,7 @@ export function printedDocuments(documents: readonly DocumentView[]): Html {
 
 /** Returns what replaces something of a kind that was erased. */
 export function erasedBanner(kind: string, erasedAt: string): Html {
-  return html`<p class="banner"><strong>This ${kind} was erased</strong> at ${time(erasedAt)}. Nothing that was sent about it can be read any more. Who erased it, when and why is kept.</p>`;
+  return html`<p class="banner"><strong>This ${kind} was erased</strong> on ${time(erasedAt)}. Nothing that was sent about it can be read any more. Who erased it, when and why is kept.</p>`;
 }
 
 /** Returns what is known about one thing: names with their values. */
@@ -133,7 +133,7 @@ export function fieldValue(value: unknown): HtmlValue {
   if (value === null || value === undefined) return html`<span class="muted">none</span>`;
   if (value === '') return html`<span class="muted">empty text</span>`;
   if (typeof value === 'boolean') return value ? 'Yes' : 'No';
-  return String(value);
+  return bdi(String(value));
 }
 
 interface FieldLinks {
@@ -159,7 +159,7 @@ export function recordFields(
     const text = fieldValue(value);
     if (reference === undefined) return text;
     const name = names?.nameOf(reference.kind, String(value));
-    return html`<a href="/dashboard${recordPath(workspace, reference.kind, String(value))}">${text}</a>${name && html` ${name}`}`;
+    return html`<a href="/dashboard${recordPath(workspace, reference.kind, String(value))}">${text}</a>${name && html` ${bdi(name)}`}`;
   };
   const label = (field: string, path: string) =>
     historyPath

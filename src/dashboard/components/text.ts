@@ -35,11 +35,30 @@ export function fieldLabel(field: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Returns a moment, in UTC, and next to it in the reader's own time zone. */
+/** Returns a moment in the reader's time zone, to the minute; the exact one shows on hovering, and on paper. */
 export function time(iso: string): Html {
-  const { timeZone } = viewerPreferences();
-  const own = timeZone && html` <small class="muted nowrap">${zonedTime(iso, timeZone)}</small>`;
-  return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 19).replace('T', ' ')} UTC</time>${own}`;
+  const { timeZone = 'UTC' } = viewerPreferences();
+  return html`<time datetime="${iso}" title="${iso}">${zonedTime(iso, timeZone)}</time>`;
+}
+
+const dayFormat = new Intl.DateTimeFormat('en-US', {
+  ...({ timeZone: 'UTC', year: 'numeric' } as const),
+  ...({ month: 'short', day: 'numeric' } as const),
+});
+
+/** Returns the day of a date or date-time (ISO 8601), as it was written: `Mar 14, 2026`. */
+export function dayText(date: string): string {
+  return dayFormat.format(Date.parse(date.slice(0, 10)));
+}
+
+/** Returns the day of a date or date-time (ISO 8601); what was sent shows on hovering. */
+export function day(date: string): Html {
+  return html`<time datetime="${date}" title="${date}">${dayText(date)}</time>`;
+}
+
+/** Returns a value as it was sent, whichever way its script runs, without an effect on the text around it. */
+export function bdi(text: string | number): Html {
+  return html`<bdi>${text}</bdi>`;
 }
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });

@@ -49,6 +49,16 @@ export function timelinePath(workspace: string, kind: string, id: string): strin
   return `${recordPath(workspace, kind, id)}/timeline`;
 }
 
+/** Returns the address of the encounters of a patient, below `/dashboard`. */
+export function encountersPath(workspace: string, patientId: string): string {
+  return `${recordPath(workspace, patient.kind, patientId)}/encounters`;
+}
+
+/** Returns the address of the documents of all encounters of a patient, below `/dashboard`. */
+export function patientDocumentsPath(workspace: string, patientId: string): string {
+  return `${recordPath(workspace, patient.kind, patientId)}/documents`;
+}
+
 /** Returns the address of the signed proof of one version of a record, below `/dashboard`. */
 export function proofPath(workspace: string, kind: string, id: string, version: number): string {
   return `${recordPath(workspace, kind, id)}/proof?version=${version}`;

@@ -25,6 +25,9 @@ import {
   readDisclosures,
   reportDisclosures,
 } from '../../modules/audit/disclosures.ts';
+import { recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
+import { type QueryPorts, type RecordView, readRecord } from '../../modules/records/queries/records.ts';
+import { ServiceError } from '../../platform/errors.ts';
 import { checkboxes, filterForm, formError, messageOf, purposeTexts } from '../components/forms.ts';
 import {
   type DashboardRoute,
@@ -38,13 +41,14 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { principalTexts } from '../components/people.ts';
-import { definitionList } from '../components/records.ts';
 import { filledQuery, recordCrumbs, recordsSection, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
 import { badge, code, empty, time } from '../components/text.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../components/time.ts';
 import { disclosuresPath } from '../components/urls.ts';
 import { actionText } from './auditTable.ts';
+import { fileHeader, paperHead, periodWords } from './records/auditorFile.ts';
+import { readHead } from './records/head.ts';
 
 const moment = requiredDate('2026-03-14T12:00').optional();
 const yes = z.literal('yes').optional();
@@ -57,7 +61,7 @@ const querySchema = z.object({
   page_token: z.string().optional(),
 });
 
-const exportSchema = querySchema.extend({ format: z.enum(reportFormats), summary: yes });
+const exportSchema = querySchema.extend({ format: z.enum([...reportFormats, 'auditor']), summary: yes });
 
 /** The names of the parameters of a disclosures page, and of those of its download. */
 const disclosureParameters: readonly string[] = [...Object.keys(querySchema.shape), zoneParameter];
@@ -193,8 +197,10 @@ const explanations: Record<DisclosureForm, Html> = {
   accounting: html`The disclosures that 45 CFR 164.528 covers. What the organization’s own workforce saw, and de-identified data, are not disclosures of protected health information. Disclosures for treatment, payment or health care operations are marked exempt (164.528(a)(1)(i)). Disclosures without a purpose are not treated as exempt.`,
 };
 
+interface SeenPorts extends DisclosurePorts, QueryPorts {}
+
 /** `…/records/patients/{id}/disclosures`: to whom a patient's data went; pages, printed or downloaded. */
-export function disclosureRoutes(ports: DisclosurePorts): DashboardRoute[] {
+export function disclosureRoutes(ports: SeenPorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/records/patients/:id/disclosures';
   const route = (suffix: string, query: readonly string[], handle: (visit: Visit) => Promise<Reply>) =>
     ({ method: 'get', path: path + suffix, roles: phiReaders, query, handle }) as const;
@@ -207,7 +213,7 @@ export function disclosureRoutes(ports: DisclosurePorts): DashboardRoute[] {
 
 const patientIdOf = ({ req }: Visit) => pathId(req, 'id', patient.title);
 
-async function reportPage(ports: DisclosurePorts, visit: Visit): Promise<Page> {
+async function reportPage(ports: SeenPorts, visit: Visit): Promise<Page> {
   const { req, caller } = visit;
   let asked: ReturnType<typeof disclosureQuery>;
   try {
@@ -215,6 +221,7 @@ async function reportPage(ports: DisclosurePorts, visit: Visit): Promise<Page> {
   } catch (error) {
     const sent = textsOf({ query: filledQuery(req) });
     return framed(
+      ports,
       visit,
       sent.form === 'accounting' ? 'accounting' : 'access_report',
       sent,
@@ -227,25 +234,27 @@ async function reportPage(ports: DisclosurePorts, visit: Visit): Promise<Page> {
   const body = html`${period(found.query)}
 ${listed(found, pageToken === undefined)}
 ${further(visit, '', limits, found, SHOWN_A_PAGE)}`;
-  return framed(visit, query.form, limits, body);
+  return framed(ports, visit, query.form, limits, body);
 }
 
 /** Returns the page with the links to both forms and the filter above its body. */
-function framed(
+async function framed(
+  ports: SeenPorts,
   visit: Visit,
   form: DisclosureForm,
   sent: Record<string, string>,
   body: Html,
   refusal?: Refusal,
-): Page {
+): Promise<Page> {
   const id = patientIdOf(visit);
   const path = `/dashboard${disclosuresPath(visit.workspace, id)}`;
+  const top = await headOf(ports, visit, id);
   return {
     title: titles[form],
     section: recordsSection,
     ...(refusal && { status: refusal.status }),
-    body: html`${recordCrumbs(visit.workspace, patient, id)}
-<div class="page-head"><h1>${titles[form]}</h1>${!refusal && links(path, form, sent)}</div>
+    body: html`${top}
+<div class="page-head"><h2>${titles[form]}</h2>${!refusal && links(path, form, sent)}</div>
 <nav class="tabs" aria-label="Reports"><ul>${disclosureForms.map(
       (one) =>
         html`<li><a href="${path}?form=${one}"${one === form && html` aria-current="page"`}>${titles[one]}</a></li>`,
@@ -257,40 +266,72 @@ ${body}`,
   };
 }
 
+/** Resolves with the patient; `undefined` for one that was erased, or never existed: reports cover those, too. */
+async function patientOf(ports: QueryPorts, workspace: string, id: string): Promise<RecordView | undefined> {
+  try {
+    return await readRecord(ports, workspace, patient, id);
+  } catch (error) {
+    if (error instanceof ServiceError && ['gone', 'not_found'].includes(error.code)) return undefined;
+    throw error;
+  }
+}
+
+/** The same, where the name is shown on paper or in a file; the access is recorded. */
+async function recordedPatient(ports: SeenPorts, { workspace, caller }: Visit, id: string) {
+  const view = await patientOf(ports, workspace, id);
+  if (view)
+    await recordFurtherAccess(ports.eventLog, caller, {
+      action: 'record.read',
+      kind: patient.kind,
+      record_id: id,
+    });
+  return view;
+}
+
+/** Resolves with the top of the page; of an erased patient only the id is left. */
+async function headOf(ports: SeenPorts, visit: Visit, id: string): Promise<Html> {
+  const { workspace, caller } = visit;
+  const view = await patientOf(ports, workspace, id);
+  if (view === undefined) {
+    return html`${recordCrumbs(workspace, patient, id)}
+<h1>${patient.title}</h1>
+<p class="record-facts"><span>ID ${code(id)}</span></p>`;
+  }
+  const { head, accesses } = await readHead(ports, visit, patient, view, 'seen');
+  const read = { action: 'record.read', kind: patient.kind, record_id: id } as const;
+  // The report has the id of the request.
+  for (const access of [read, ...accesses]) await recordFurtherAccess(ports.eventLog, caller, access);
+  return head;
+}
+
 function links(path: string, form: DisclosureForm, limits: Record<string, string>): Html {
   const link = (suffix: string, more: Record<string, string>, text: string) => {
     const query = new URLSearchParams({ ...limits, form, ...more });
     const isFile = suffix === '/export';
     return html`<a role="button" class="outline secondary" href="${path}${suffix}?${query.toString()}"${isFile && html` download`}>${text}</a>`;
   };
-  return html`<div class="actions">${link('/export', { format: 'csv' }, 'Export as CSV')}
-${link('/export', { format: 'json' }, 'Export as JSON')}
-${form === 'accounting' && link('/export', { format: 'csv', summary: 'yes' }, 'Summary as CSV')}
-${link('/print', {}, 'Printable page')}</div>`;
+  return html`<div class="actions">${link('/export', { format: 'auditor' }, 'Export for the auditor')}
+${link('/print', {}, 'Print or save as PDF')}
+<details class="dropdown"><summary role="button" class="outline secondary">More formats</summary><ul>
+<li>${link('/export', { format: 'csv' }, 'Export as CSV')}</li>
+<li>${link('/export', { format: 'json' }, 'Export as JSON')}</li>
+${form === 'accounting' && html`<li>${link('/export', { format: 'csv', summary: 'yes' }, 'Summary as CSV')}</li>`}
+</ul></details></div>`;
 }
 
-async function printedPage(ports: DisclosurePorts, visit: Visit): Promise<Page> {
-  const { req, caller, workspace, user, requestId } = visit;
+async function printedPage(ports: SeenPorts, visit: Visit): Promise<Page> {
+  const { req, caller, workspace } = visit;
   const id = patientIdOf(visit);
   const { query, pageToken, limits } = disclosureQuery(req, id);
   const found = await readDisclosures(ports, caller, query, { limit: PRINTED_A_PAGE, pageToken });
   const { form } = query;
-  const back = `/dashboard${disclosuresPath(workspace, id)}?${new URLSearchParams(limits).toString()}`;
-  const now = new Date().toISOString();
+  const view = await recordedPatient(ports, visit, id);
+  const back = `${disclosuresPath(workspace, id)}?${new URLSearchParams(limits).toString()}`;
   return {
     title: `${titles[form]}, printable`,
     section: recordsSection,
     body: html`<div class="paper">
-<p class="actions"><a role="button" class="outline secondary" href="${back}">Back to report</a>
-<button type="button" data-print hidden>Print</button></p>
-<h1>${titles[form]}</h1>
-${definitionList([
-  ['Patient', code(id)],
-  ['Workspace', code(workspace)],
-  ['Period', periodText(found.query)],
-  ...(query.omitExempt ? ([['Left out', 'exempt disclosures']] as const) : []),
-  ['Printed', html`${time(now)} by ${user.name}, request ${code(requestId)}`],
-])}
+${paperHead(visit, { title: titles[form], back, entry: patient, view, id, rows: reportRows(found.query) })}
 <p>${explanations[form]}</p>
 ${listed(found, pageToken === undefined)}
 ${further(visit, '/print', limits, found, PRINTED_A_PAGE)}
@@ -328,13 +369,34 @@ function periodText({ from, to }: DisclosureQuery): Html {
   return html`${from ? html`from ${time(from)}` : 'from the beginning'}${to ? html`, before ${time(to)}` : ' until now'}`;
 }
 
-async function download(ports: DisclosurePorts, visit: Visit): Promise<Reply> {
+async function download(ports: SeenPorts, visit: Visit): Promise<Reply> {
   const { req, caller, workspace } = visit;
-  const { query, format, isSummary } = exportQuery(req, patientIdOf(visit));
+  const id = patientIdOf(visit);
+  const { query, format: asked, isSummary } = exportQuery(req, id);
+  const format: ReportFormat = asked === 'json' ? 'json' : 'csv';
   const how = { format, ...(isSummary && { summary: true }) };
   const report = await reportDisclosures(ports, caller, query, how);
   const today = new Date().toISOString().slice(0, 10);
   const name = `${query.form.replace('_', '-')}${isSummary ? '-summary' : ''}-${workspace}-${today}.${format}`;
-  const body = Readable.from(reportText(workspace, report, format, isSummary));
-  return { download: { type: mediaTypes[format], name, body } };
+  let header = '';
+  if (asked === 'auditor') {
+    const view = await recordedPatient(ports, visit, id);
+    const rows = reportRows(report.query);
+    header = fileHeader(visit, { title: titles[query.form], entry: patient, view, id, rows });
+  }
+  const text = reportText(workspace, report, format, isSummary);
+  return { download: { type: mediaTypes[format], name, body: Readable.from(withHeader(header, text)) } };
+}
+
+/** Says what a report covers, for paper and files. */
+function reportRows(query: DisclosureQuery): [string, string][] {
+  return [
+    ['Period', periodWords(query)],
+    ...(query.omitExempt ? [['Left out', 'exempt disclosures'] as [string, string]] : []),
+  ];
+}
+
+async function* withHeader(header: string, text: AsyncIterable<string>): AsyncGenerator<string> {
+  if (header !== '') yield header;
+  yield* text;
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { AppPorts } from '../../api/routes/index.ts';
-import { kindOfStream } from '../../domain/events/streams.ts';
+import { documentIdsOf, kindOfStream, recordIdOf } from '../../domain/events/streams.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { recordExport } from '../../modules/integrity/export.ts';
 import type { ExportFormat } from '../../modules/integrity/exportArchive.ts';
@@ -24,7 +24,8 @@ import {
 import { who } from '../components/people.ts';
 import { definitionList } from '../components/records.ts';
 import { table } from '../components/tables.ts';
-import { badge, code, empty, time, timeAgo } from '../components/text.ts';
+import { badge, bdi, code, empty, time, timeAgo, titleOf } from '../components/text.ts';
+import { documentsPath, recordPath } from '../components/urls.ts';
 
 interface EvidencePagePorts extends Pick<AppPorts, 'eventLog' | 'stateStore' | 'directory' | 'names'> {
   evidence: EvidencePorts;
@@ -155,8 +156,8 @@ function erasedText({ count, erasures: all }: Erased): string {
     : `${number(count)} events, in ${number(all)} erasures of records and documents`;
 }
 
-/** By whom, when and why; whose records they were is in the audit trail. */
-function erasures({ names }: Evidence, { erasures: all, told }: Erased): Html | undefined {
+/** What was erased, by whom, when and why. */
+function erasures({ names, workspace }: Evidence, { erasures: all, told }: Erased): Html | undefined {
   if (told.length === 0) return undefined;
   const title = all > told.length ? `The last ${told.length} erasures` : 'Erasures';
   return html`<h3>${title}</h3>
@@ -164,13 +165,26 @@ ${table(
   title,
   [
     { title: 'When', isHeader: true, cell: ({ erased_at }) => time(erased_at) },
-    { title: 'What', cell: ({ stream }) => kindOfStream(stream) },
+    { title: 'What', cell: ({ stream }) => titleOf(kindOfStream(stream)) },
+    { title: 'ID', cell: ({ stream }) => erasedLink(workspace, stream) },
     { title: 'Versions', cell: ({ versions }) => number(versions) },
     { title: 'By', cell: ({ principal }) => who({ ...principal, name: names.nameOf(principal) ?? null }) },
     { title: 'Reason', cell: ({ reason }) => reason },
   ],
   told.toReversed(),
 )}`;
+}
+
+/** Returns the id of what was erased, with a link to what is left of it. */
+function erasedLink(workspace: string, stream: string): Html {
+  const kind = kindOfStream(stream);
+  if (kind === 'document') {
+    const { encounterId, documentId } = documentIdsOf(stream);
+    return html`<a href="/dashboard${documentsPath(workspace, encounterId, documentId)}">${bdi(documentId)}</a>`;
+  }
+  const id = recordIdOf(stream);
+  const of = kind === 'readiness' ? 'encounter' : kind;
+  return html`<a href="/dashboard${recordPath(workspace, of, id)}">${bdi(id)}</a>`;
 }
 
 function number(value: number): string {

@@ -3,6 +3,7 @@ import { validate as isUuid } from 'uuid';
 import { z } from 'zod';
 import type { RefusedRequest } from '../../../projections/auditTrail.ts';
 import { refusedRequestView } from '../../api/routes/requests.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { messageListAccess, searchAccess } from '../../modules/audit/accesses.ts';
 import { type AccessRecorded, recordAccess } from '../../modules/audit/recordAccess.ts';
@@ -10,8 +11,16 @@ import { findRefusedRequest } from '../../modules/audit/requestLog.ts';
 import { scopeKinds } from '../../modules/auth/apiKeys.ts';
 import type { Message } from '../../modules/integrations/messages/message.ts';
 import type { MessageStore } from '../../modules/integrations/messages/store.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
-import { type Found, searchRecords, searchTextSchema, tidied } from '../../modules/records/queries/search.ts';
+import {
+  type Found,
+  type FoundErased,
+  findErased,
+  searchRecords,
+  searchTextSchema,
+  tidied,
+} from '../../modules/records/queries/search.ts';
 import { messageOf, searchForm } from '../components/forms.ts';
 import { searchPath } from '../components/layout.ts';
 import {
@@ -28,9 +37,10 @@ import {
 } from '../components/page.ts';
 import { recordsSection, textsOf, unlessBehind } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
-import { badge, code, empty, fieldLabel, time, tryAgain } from '../components/text.ts';
+import { badge, bdi, code, day, empty, fieldLabel, time, tryAgain } from '../components/text.ts';
 import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
 import { messageTable } from './messages.ts';
+import { readNames } from './records/shared.ts';
 import { reason } from './requests.ts';
 
 interface SearchPorts extends QueryPorts {
@@ -160,18 +170,26 @@ ${n !== undefined && empty('This search is no longer available. Enter it again.'
     searchRecords(ports, workspace, request),
     isFurther || !may(requestReaders) ? undefined : refusedRequestOf(ports, workspace, asked),
     isFurther || !may(requestReaders) ? [] : messagesOf(ports, workspace, asked),
+    isFurther ? [] : findErased(ports, workspace, text, request.kinds),
   ]);
-  const [found, refused, messages = []] = (await unlessBehind(reading)) ?? [];
+  const [found, refused, messages = [], erased = []] = (await unlessBehind(reading)) ?? [];
   if (found === undefined) {
     return searchPage(html`${searchForm(visit, text, kind)}${tryAgain(req.originalUrl)}`, 503);
   }
   const listed = messageListAccess({ for: 'control id' }, messages, may(phiReaders));
-  const accesses = [...(refused ? [refused.access] : []), ...(messages.length > 0 ? [listed] : [])];
+  const named = await readNames(ports, workspace, found.items.flatMap(namedIn));
+  const accesses = [
+    ...(refused ? [refused.access] : []),
+    ...(messages.length > 0 ? [listed] : []),
+    ...named.accesses,
+  ];
+  const isOther = refused !== undefined || messages.length > 0 || erased.length > 0;
   await recordAccess(ports.eventLog, caller, searchAccess(request, kind, found.items), ...accesses);
   return searchPage(html`${searchForm(visit, text, kind)}
 ${refused && requestResult(workspace, refused.entry)}
 ${messages.length > 0 && html`<h2>Messages</h2>${messageTable(workspace, messages, may(phiReaders))}`}
-${(found.items.length > 0 || (!refused && messages.length === 0)) && results(workspace, asked, found.items, isFurther)}
+${erased.length > 0 && erasedResults(workspace, erased)}
+${(found.items.length > 0 || !isOther) && results(workspace, asked, found.items, isFurther, named.names)}
 ${found.next_page_token && nextPage(workspace, asked, found.next_page_token)}`);
 }
 
@@ -186,6 +204,7 @@ function results(
   { text }: RecentSearch,
   items: readonly Found[],
   isFurther: boolean,
+  names: RecordNames | undefined,
 ): Html {
   if (items.length === 0) {
     return empty(
@@ -200,7 +219,8 @@ function results(
       {
         title: 'Name',
         isHeader: true,
-        cell: (found) => html`<a href="/dashboard${pathOf(workspace, found)}">${found.title}</a>`,
+        cell: (found) =>
+          html`<a href="/dashboard${pathOf(workspace, found)}">${bdi(titleOf(found, names))}</a>`,
       },
       {
         title: 'Kind',
@@ -208,7 +228,7 @@ function results(
           html`${fieldLabel(kind)}${removed && html` ${badge('removed', 'neutral')}`}`,
       },
       { title: 'ID', cell: ({ id }) => code(id) },
-      { title: 'Details', cell: ({ details }) => detailsText(details) },
+      { title: 'Details', cell: ({ details }) => detailsText(details, names) },
       { title: 'Last change', cell: ({ updated_at }) => time(updated_at) },
     ],
     items,
@@ -221,10 +241,46 @@ function pathOf(workspace: string, { kind, id, details }: Found): string {
     : recordPath(workspace, kind, id);
 }
 
-function detailsText(details: Found['details']): Html {
-  return html`${Object.entries(details).map(
-    ([field, value], at) =>
-      html`${at > 0 && html`<br>`}<span class="muted">${fieldLabel(field)}</span> ${value}`,
+/** Returns what a result is called: an encounter by its patient and day. */
+function titleOf({ kind, id, title }: Found, names: RecordNames | undefined): string {
+  const name = kind === encounter.kind ? names?.nameOf(kind, id) : undefined;
+  return name === undefined ? title : `Encounter of ${name}`;
+}
+
+/** What the fields of a result refer to, by the last part of their names. */
+const referred = ['patient', 'payer', 'provider', 'facility', 'encounter'].map(
+  (kind) => [`${kind}_id`, kind] as const,
+);
+
+function referredKind(field: string): string | undefined {
+  return referred.find(([name]) => field.endsWith(name))?.[1];
+}
+
+function namedIn({ kind, id, details }: Found): { kind: string; id: string }[] {
+  const others = Object.entries(details).flatMap(([field, value]) => {
+    const of = referredKind(field);
+    return of === undefined ? [] : [{ kind: of, id: value }];
+  });
+  return kind === encounter.kind ? [{ kind, id }, ...others] : others;
+}
+
+function detailsText(details: Found['details'], names: RecordNames | undefined): Html {
+  return html`${Object.entries(details).map(([field, value], at) => {
+    const kind = referredKind(field);
+    const name = kind && names?.nameOf(kind, value);
+    return html`${at > 0 && html`<br>`}<span class="muted">${fieldLabel(field)}</span> ${name && html`${bdi(name)}, `}${detail(value)}`;
+  })}`;
+}
+
+function detail(value: string): Html {
+  return /^\d{4}-\d\d-\d\d/.test(value) ? day(value) : bdi(value);
+}
+
+/** Returns the erased records that have the id. */
+function erasedResults(workspace: string, erased: readonly FoundErased[]): Html {
+  return html`${erased.map(
+    ({ kind, id, erased_at }) =>
+      html`<p>${badge('erased', 'bad')} <a href="/dashboard${recordPath(workspace, kind, id)}">${fieldLabel(kind)} ${bdi(id)}</a> was erased on ${time(erased_at)}.</p>`,
   )}`;
 }
 

@@ -5,9 +5,13 @@ import { selectionOf, worklistFilterSchema, worklistOrderSchema } from '../../ap
 import { readinessStates } from '../../domain/events/readinessEvents.ts';
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
+import { facility } from '../../domain/records/kinds/facility.ts';
+import { payer } from '../../domain/records/kinds/payer.ts';
+import { provider } from '../../domain/records/kinds/provider.ts';
+import { recordName } from '../../domain/records/schema/kind.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { worklistAccesses } from '../../modules/audit/accesses.ts';
-import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
+import { type AccessRecorded, recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import {
   daysIn,
   isEmpty,
@@ -17,7 +21,7 @@ import {
   type Tally,
 } from '../../modules/readiness/counts.ts';
 import { rules } from '../../modules/readiness/rules/index.ts';
-import { dayOf } from '../../modules/readiness/rules/rule.ts';
+import { readSince, type Since } from '../../modules/readiness/since.ts';
 import {
   readProgress,
   readWorklist,
@@ -28,14 +32,24 @@ import {
 } from '../../modules/readiness/worklist.ts';
 import type { WorklistSelection } from '../../modules/readiness/worklistFanOut.ts';
 import type { WorklistEntry, WorklistFinding } from '../../modules/readiness/worklistModel.ts';
-import type { RecordNames } from '../../modules/records/queries/lists.ts';
+import { listRecords, type RecordNames } from '../../modules/records/queries/lists.ts';
+import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { csvLine } from '../../platform/csv.ts';
 import { unavailable } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
-import { barChart, type ChartPoint, lineChart, rankedBars } from '../components/charts.ts';
-import { filterForm, formError, input, messageOf, select } from '../components/forms.ts';
+import { barChart, type ChartPoint, lineChart } from '../components/charts.ts';
+import { defectText } from '../components/defects.ts';
+import {
+  filterForm,
+  filterPanel,
+  formError,
+  type InputField,
+  input,
+  messageOf,
+  select,
+} from '../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -48,9 +62,9 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { fieldValue } from '../components/records.ts';
-import { filledQuery, readinessBadge, referredLink, textsOf } from '../components/recordTable.ts';
+import { filledQuery, readinessBadge, textsOf, unlessBehind } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
-import { badge, code, empty, fieldLabel, ruleTitle } from '../components/text.ts';
+import { badge, bdi, code, day, dayText, empty, fieldLabel, timeAgo } from '../components/text.ts';
 import {
   readinessSection,
   recordPath,
@@ -58,6 +72,13 @@ import {
   simulationPath,
   worklistPath,
 } from '../components/urls.ts';
+import {
+  defectMatrix,
+  type MatrixGrouping,
+  matrixGroupings,
+  namedInMatrix,
+  readDefects,
+} from './defectMatrix.ts';
 import { readNames } from './records/shared.ts';
 
 /** The states by which the worklist can be limited; `any` is all of them. */
@@ -79,6 +100,7 @@ export const stateTexts: Record<ShownState, string> = {
 const pageSchema = worklistFilterSchema.extend({
   ...worklistOrderSchema.shape,
   state: z.enum(shownStates).default('blocked'),
+  by: z.enum(matrixGroupings).default('payer'),
   page_token: z.string().optional(),
 });
 
@@ -89,6 +111,8 @@ const worklistParameters: readonly string[] = Object.keys(pageSchema.shape);
 interface WorklistQuery {
   selection: WorklistSelection;
   pageToken: string | undefined;
+  /** The columns of the matrix. */
+  by: MatrixGrouping;
   /** What limits the list, as in the address, without the page. */
   limits: Record<string, string>;
   /** The same as in the interface, for the audit trail. */
@@ -97,11 +121,12 @@ interface WorklistQuery {
 
 /** Returns the query of a page. Throws `validation_failed`. */
 function worklistQuery(req: Request): WorklistQuery {
-  const { page_token: pageToken, state: shown, ...limits } = validate(pageSchema, filledQuery(req));
+  const { page_token: pageToken, state: shown, by, ...limits } = validate(pageSchema, filledQuery(req));
   const state = shown === 'any' ? undefined : shown;
   return {
     selection: selectionOf({ ...limits, state }),
     pageToken,
+    by,
     limits: textsOf({ query: { state: shown, ...limits } }),
     asked: { state, ...limits },
   };
@@ -118,9 +143,14 @@ const columns = [
   'state',
   'date_of_service',
   'patient_id',
+  'patient_name',
   'payer_id',
+  'payer_name',
   'facility_id',
+  'facility_name',
   'provider_id',
+  'provider_name',
+  'defect',
   'rule',
   'severity',
   'record_kind',
@@ -153,10 +183,11 @@ async function exportWorklist(ports: QueryPorts, visit: Visit): Promise<Reply> {
 }
 
 async function* exported(
-  { eventLog, readModels }: QueryPorts,
+  ports: QueryPorts,
   { workspace, caller }: Visit,
   { selection, asked }: WorklistQuery,
 ): AsyncGenerator<string> {
+  const { eventLog, readModels } = ports;
   let record: typeof recordAccess | typeof recordFurtherAccess = recordAccess;
   let header = csvLine(columns);
   for await (const entries of wholeWorklist(readModels, workspace, selection)) {
@@ -164,19 +195,28 @@ async function* exported(
       await record(eventLog, caller, access);
       record = recordFurtherAccess;
     }
-    yield `${header}${entries.flatMap(linesOf).join('')}`;
+    const { names, accesses } = await readNames(ports, workspace, namedRecords(entries));
+    if (names === undefined) throw unavailable('list');
+    for (const access of accesses)
+      await recordFurtherAccess(eventLog, caller, { ...access, action: 'readiness.export' });
+    yield `${header}${entries.flatMap((entry) => linesOf(entry, names)).join('')}`;
     header = '';
   }
 }
 
-function linesOf(entry: WorklistEntry): string[] {
+function linesOf(entry: WorklistEntry, { nameOf }: RecordNames): string[] {
   const { encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id } = entry;
+  const named = (kind: string, id: string | undefined) => (id === undefined ? undefined : nameOf(kind, id));
   const own = {
+    patient_name: named('patient', patient_id),
+    payer_name: named('payer', payer_id),
+    facility_name: named('facility', facility_id),
+    provider_name: named('provider', provider_id),
     ...{ encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id },
     ...{ billed_at: entry.billed?.at, claim_id: entry.billed?.id, filing_last_day: entry.filing?.last_day },
   };
   const findings = entry.findings.map(({ rule, severity, kind, id, field }) => ({
-    ...{ rule, severity, record_kind: kind, record_id: id, field },
+    ...{ defect: defectText(rule), rule, severity, record_kind: kind, record_id: id, field },
   }));
   return (findings.length === 0 ? [{}] : findings).map((finding) => {
     const line: Partial<Record<(typeof columns)[number], string | undefined>> = { ...own, ...finding };
@@ -226,23 +266,6 @@ function stateTabs(workspace: string, { limits }: WorklistQuery, counts?: ShownC
         state === limits.state && html` aria-current="page"`
       }>${stateTexts[state]}${figure(state)}</a></li>`,
   )}</ul></nav>`;
-}
-
-/** Returns the rules that encounters do not meet, the most frequent first; each leads to these encounters. */
-function ruleChart(workspace: string, { limits, selection }: WorklistQuery, counts?: Tally): Html {
-  if (counts === undefined) {
-    return empty(
-      'Counts are available for one payer, facility or provider, for what was or was not billed, or for dates, but not for several of these together.',
-    );
-  }
-  if (isEmpty(counts)) return empty('No encounters match.');
-  const bars = Object.entries(shownCounts(counts, selection).rules).map(([rule, value]) => ({
-    name: ruleTitle(rule),
-    value,
-    href: worklistPath(workspace, { ...limits, rule }),
-    isShown: rule === limits.rule,
-  }));
-  return bars.length === 0 ? empty('All rules are met.') : rankedBars('Encounters by unmet rule', bars);
 }
 
 /**
@@ -337,9 +360,18 @@ function lastDays(count: number): string[] {
 }
 
 /** Returns the form that limits the worklist; `sent` is what it was sent with. */
-function worklistForm(workspace: string, sent: Record<string, string>, refusal?: Refusal): Html {
-  const line = (name: string, label: string, type: 'search' | 'date', hint?: string) =>
-    input({ name, label, type, hint, value: sent[name], error: messageOf(refusal?.details, name) });
+function worklistForm(
+  workspace: string,
+  sent: Record<string, string>,
+  known: ReadonlyMap<string, InputField['suggestions']>,
+  refusal?: Refusal,
+): Html {
+  const line = (
+    name: string,
+    label: string,
+    type: 'search' | 'date',
+    suggestions?: InputField['suggestions'],
+  ) => input({ name, label, type, suggestions, value: sent[name], error: messageOf(refusal?.details, name) });
   const choice = (name: string, label: string, value: string, options: { value: string; text: string }[]) =>
     select({ name, label, value, options, error: messageOf(refusal?.details, name) });
   return filterForm(
@@ -350,9 +382,11 @@ function worklistForm(workspace: string, sent: Record<string, string>, refusal?:
       sent.state ?? 'blocked',
       shownStates.map((value) => ({ value, text: stateTexts[value] })),
     )}
-${choice('rule', 'Unmet rule', sent.rule ?? '', [
+${choice('rule', 'Defect', sent.rule ?? '', [
   { value: '', text: 'Any' },
-  ...rules.map(({ code, title }) => ({ value: code, text: title })),
+  ...rules
+    .map(({ code }) => ({ value: code, text: defectText(code) }))
+    .sort((a, b) => a.text.localeCompare(b.text)),
 ])}
 ${choice('billed', 'Billed', sent.billed ?? '', [
   { value: '', text: 'Any' },
@@ -363,9 +397,9 @@ ${choice('sort', 'Order', sent.sort ?? '', [
   { value: '', text: 'As created' },
   { value: 'filing', text: 'By filing deadline' },
 ])}
-${line('payer_id', 'Payer ID', 'search', 'Payer of the primary insurance.')}
-${line('facility_id', 'Facility ID', 'search')}
-${line('provider_id', 'Provider ID', 'search', 'The billing provider.')}
+${line('payer_id', 'Payer', 'search', known.get('payer'))}
+${line('facility_id', 'Facility', 'search', known.get('facility'))}
+${line('provider_id', 'Billing provider', 'search', known.get('provider'))}
 ${line('from', 'Date of service, from', 'date')}
 ${line('to', 'Date of service, to', 'date')}`,
   );
@@ -376,63 +410,120 @@ const MOST_SHOWN = 5;
 
 /** Returns the records that such a list names. */
 function namedRecords(entries: readonly WorklistEntry[]): { kind: string; id: string }[] {
-  return entries.flatMap(({ patient_id, payer_id, facility_id }) =>
+  return entries.flatMap(({ patient_id, payer_id, facility_id, provider_id }) =>
     [
       { kind: 'patient', id: patient_id },
       { kind: 'payer', id: payer_id },
       { kind: 'facility', id: facility_id },
+      { kind: 'provider', id: provider_id },
     ].filter((one): one is { kind: string; id: string } => one.id !== undefined),
   );
 }
 
-/** Returns encounters with the rules that they do not meet, each linked to the record at fault. */
-function worklistTable(
-  workspace: string,
-  entries: readonly WorklistEntry[],
-  names: RecordNames | undefined,
-): Html {
-  const referred = (kind: string, id: string | undefined) => referredLink(workspace, kind, id, names);
-  return table(
+/** What a list of encounters shows besides the worklist. */
+interface Shown {
+  names: RecordNames | undefined;
+  since: ReadonlyMap<string, Since>;
+  principals: PrincipalNames;
+}
+
+/** Returns encounters, a line each, with their defects; each is linked to the record at fault. */
+function worklistTable(workspace: string, entries: readonly WorklistEntry[], shown: Shown): Html {
+  const { names, since, principals } = shown;
+  const referred = (kind: string, id: string | undefined) =>
+    id !== undefined &&
+    html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}">${bdi(names?.nameOf(kind, id) ?? id)}</a>`;
+  const hasDeadline = entries.some((entry) => entry.filing?.last_day !== undefined);
+  return html`<div class="dense">${table(
     'Encounters',
     [
       {
-        title: 'Encounter',
+        title: 'Patient, encounter',
         isHeader: true,
-        cell: ({ encounter_id: id }) =>
-          html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${id}</a>`,
+        cell: ({ encounter_id: id, patient_id }: WorklistEntry) =>
+          html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${bdi((patient_id && names?.nameOf('patient', patient_id)) || id)}</a> <small class="muted">${bdi(id)}</small>`,
       },
       {
         title: 'State',
-        cell: ({ state, billed }) =>
+        cell: ({ state, billed }: WorklistEntry) =>
           html`${readinessBadge(state)}${billed && html` ${badge('Billed', 'neutral')}`}`,
       },
-      { title: 'Date of service', cell: ({ date_of_service: date }) => fieldValue(date && dayOf(date)) },
-      { title: 'File by', cell: ({ filing }) => fieldValue(filing?.last_day) },
-      { title: 'Patient', cell: ({ patient_id: id }) => referred('patient', id) },
-      { title: 'Payer', cell: ({ payer_id: id }) => referred('payer', id) },
-      { title: 'Facility', cell: ({ facility_id: id }) => referred('facility', id) },
-      { title: 'Unmet rules', cell: (entry) => findingList(workspace, entry) },
+      {
+        title: 'Service',
+        cell: ({ date_of_service: date }: WorklistEntry) => (date ? day(date) : fieldValue(date)),
+      },
+      ...(hasDeadline
+        ? [
+            {
+              title: 'File by',
+              cell: (entry: WorklistEntry) => {
+                const last = entry.filing?.last_day;
+                return last === undefined ? '' : day(last);
+              },
+            },
+          ]
+        : []),
+      { title: 'Provider', cell: ({ provider_id: id }: WorklistEntry) => referred('provider', id) },
+      { title: 'Payer', cell: ({ payer_id: id }: WorklistEntry) => referred('payer', id) },
+      { title: 'Defect', cell: (entry: WorklistEntry) => findingList(workspace, entry) },
+      {
+        title: 'Since, by',
+        cell: ({ encounter_id: id }: WorklistEntry) => {
+          const known = since.get(id);
+          if (known === undefined) return '';
+          const { at, principal } = known;
+          return html`${timeAgo(at)} <small class="muted">${principal && bdi(principals.nameOf(principal) ?? principal.id)}</small>`;
+        },
+      },
     ],
     entries,
-  );
+  )}</div>`;
 }
 
-/** Blocking findings come first; the fields of one record that do not meet a rule are one item. */
+/** Returns the defects of a page as lines of text that can be sent to whoever enters the data. */
+function textForOthers(entries: readonly WorklistEntry[], names: RecordNames | undefined): Html | undefined {
+  const lines = entries.flatMap((entry) => {
+    const { encounter_id, patient_id = '', date_of_service: date, findings } = entry;
+    const patient = `${names?.nameOf('patient', patient_id) ?? ''} (${patient_id})`.trim();
+    return findings
+      .filter(({ severity }) => severity === 'blocks')
+      .map(({ rule, kind, id, field }) => {
+        const name = names?.nameOf(kind, id);
+        const at = `${catalogEntry(kind).title} ${name === undefined ? id : `${name} (${id})`}, ${fieldLabel(field)}`;
+        return `${defectText(rule)}: ${at}. Encounter ${encounter_id} of ${patient}${date ? `, ${dayText(date)}` : ''}`;
+      });
+  });
+  if (lines.length === 0) return undefined;
+  return html`<div class="actions"><button type="button" class="outline" data-copy="for-others">Copy for the EMR team</button></div>
+<details><summary>The text that is copied</summary><pre id="for-others" tabindex="0">${[...new Set(lines)].join('\n')}</pre></details>`;
+}
+
+/** Blocking findings come first, and only the first one is open; the fields of one record that do not meet a rule are one item. */
 function findingList(workspace: string, { encounter_id, findings }: WorklistEntry): Html {
   const groups = Map.groupBy(findings, ({ rule, kind, id }) => JSON.stringify([rule, kind, id]));
   const sorted = [...groups.values()].toSorted((a, b) => Number(isWarning(a)) - Number(isWarning(b)));
-  if (sorted.length === 0) return html`<span class="muted">none</span>`;
-  const more = sorted.length - MOST_SHOWN;
+  const [first, ...others] = sorted;
+  if (first === undefined) return html`<span class="muted">none</span>`;
+  const more = others.length - MOST_SHOWN;
   const path = `/dashboard${recordPath(workspace, encounter.kind, encounter_id)}`;
-  return html`<ul class="plain">${sorted.slice(0, MOST_SHOWN).map((group) => findingItem(workspace, group))}${
-    more > 0 && html`<li><a href="${path}">and ${more} more</a></li>`
-  }</ul>`;
+  return html`${defectLink(workspace, first)}${
+    others.length > 0 &&
+    html`<details class="further"><summary>and ${others.length} more</summary><ul class="plain">${others.slice(0, MOST_SHOWN).map((group) => findingItem(workspace, group))}${
+      more > 0 && html`<li><a href="${path}">and ${more} more</a></li>`
+    }</ul></details>`
+  }`;
+}
+
+function defectLink(workspace: string, group: readonly WorklistFinding[]): Html {
+  const { rule, kind, id } = group[0] as WorklistFinding;
+  const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
+  return html`${isWarning(group) && html`${badge('warns', 'neutral')} `}<a href="/dashboard${recordPath(workspace, kind, id)}" title="${catalogEntry(kind).title}: ${fields}">${defectText(rule)}</a>`;
 }
 
 function findingItem(workspace: string, group: readonly WorklistFinding[]): Html {
-  const { rule, kind, id } = group[0] as WorklistFinding;
+  const { kind } = group[0] as WorklistFinding;
   const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
-  return html`<li>${isWarning(group) && html`${badge('warns', 'neutral')} `}<a href="/dashboard${recordPath(workspace, kind, id)}">${ruleTitle(rule)}</a><br><small class="muted">${catalogEntry(kind).title}: ${fields}</small></li>`;
+  return html`<li>${defectLink(workspace, group)}<br><small class="muted">${catalogEntry(kind).title}: ${fields}</small></li>`;
 }
 
 function isWarning([first]: readonly WorklistFinding[]): boolean {
@@ -441,8 +532,12 @@ function isWarning([first]: readonly WorklistFinding[]): boolean {
 
 const ENCOUNTERS_A_PAGE = 50;
 
+interface WorklistPorts extends QueryPorts {
+  names: PrincipalNames;
+}
+
 /** `…/readiness`: the encounters of a workspace by what is in the way of billing them; pages, and an export. */
-export function worklistRoutes(ports: QueryPorts): DashboardRoute[] {
+export function worklistRoutes(ports: WorklistPorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/readiness';
   const query = worklistParameters;
   return [
@@ -457,7 +552,7 @@ export function worklistRoutes(ports: QueryPorts): DashboardRoute[] {
   ];
 }
 
-async function worklistPage(ports: QueryPorts, visit: Visit): Promise<Page> {
+async function worklistPage(ports: WorklistPorts, visit: Visit): Promise<Page> {
   const { workspace, caller, req } = visit;
   const framed = (body: Html, status = 200): Page => ({
     ...{ title: readinessSection, section: readinessSection, status, body },
@@ -467,24 +562,36 @@ async function worklistPage(ports: QueryPorts, visit: Visit): Promise<Page> {
     const { selection, pageToken, asked, limits } = query;
     const page = { limit: ENCOUNTERS_A_PAGE, pageToken };
     const worklist = await readWorklist(ports, workspace, selection, page);
-    const [{ names, accesses }, months, trend] = await Promise.all([
-      readNames(ports, workspace, namedRecords(worklist.items)),
+    const defects = await readDefects(ports, workspace, selection, query.by);
+    const known = await readSuggestions(ports, workspace);
+    const [{ names, accesses }, since, months, trend] = await Promise.all([
+      readNames(ports, workspace, [...namedRecords(worklist.items), ...namedInMatrix(defects)]),
+      readSince(
+        ports.eventLog,
+        workspace,
+        worklist.items.map(({ encounter_id }) => encounter_id),
+      ),
       monthChart(ports.readModels, workspace, query),
       trendChart(ports.eventLog, workspace, query, worklist.counts),
     ]);
+    await ports.names.learn([...since.values()].flatMap(({ principal }) => principal ?? []));
     const { limit } = page;
     const shown = worklistAccesses(worklist.items, { limit, page_token: pageToken, ...asked });
-    await recordAccess(ports.eventLog, caller, ...shown, ...accesses);
+    await recordAccess(ports.eventLog, caller, ...shown, ...accesses, ...known.accesses);
     return framed(html`${heading(workspace, limits)}
 ${progressNote(workspace, worklist.progress, req.originalUrl)}
-${figures(workspace, query, worklist, { months, trend })}
-${worklistForm(workspace, limits)}
-<h2 id="list">Encounters</h2>
-${worklist.items.length > 0 && worklistTable(workspace, worklist.items, names)}
-${further(workspace, query, worklist)}`);
+${stateTabs(workspace, query, worklist.counts && shownCounts(worklist.counts, selection))}
+${filterPanel(Object.keys(limits).length - 1, worklistForm(workspace, limits, known.suggestions))}
+<section aria-labelledby="defects"><h2 id="defects">Defects</h2>
+${defectMatrix({ workspace, limits, grouping: query.by, names }, defects)}</section>
+<div class="page-head"><h2 id="list">Encounters</h2>
+${textForOthers(worklist.items, names)}</div>
+${worklist.items.length > 0 && worklistTable(workspace, worklist.items, { names, since, principals: ports.names })}
+${further(workspace, query, worklist)}
+${figures({ months, trend })}`);
   } catch (error) {
     const refusal = problemOf(error);
-    const form = worklistForm(workspace, sentLimits(req), refusal);
+    const form = worklistForm(workspace, sentLimits(req), new Map(), refusal);
     return framed(html`<h1>${readinessSection}</h1>${formError(refusal.text)}${form}`, refusal.status);
   }
 }
@@ -498,19 +605,35 @@ function heading(workspace: string, limits: Record<string, string>): Html {
 <p>Shows which encounters can be billed, and what a payer would refuse in the others.</p>`;
 }
 
-function figures(
-  workspace: string,
-  query: WorklistQuery,
-  { counts }: Worklist,
-  { months, trend }: Record<'months' | 'trend', Html | undefined>,
-): Html {
-  const shown = counts && shownCounts(counts, query.selection);
-  return html`${stateTabs(workspace, query, shown)}
-<div class="charts">
-<section class="card"><h2>Unmet rules</h2>${ruleChart(workspace, query, counts)}</section>
+function figures({ months, trend }: Record<'months' | 'trend', Html | undefined>): Html {
+  return html`<div class="charts">
 ${trend && html`<section class="card"><h2>Day by day</h2>${trend}</section>`}
 ${months && html`<section class="card"><h2>By month of service</h2>${months}</section>`}
 </div>`;
+}
+
+/** Records of a kind whose names are suggested. */
+const MOST_SUGGESTED = 100;
+
+/** Resolves with the names that the filters suggest, by the kinds of the records; with fewer where a read model is behind. */
+async function readSuggestions(ports: QueryPorts, workspace: string) {
+  const suggestions = new Map<string, { value: string; text: string }[]>();
+  const accesses: AccessRecorded[] = [];
+  for (const entry of [payer, facility, provider]) {
+    const request = { limit: MOST_SUGGESTED, pageToken: undefined, sort: '-updated_at' } as const;
+    const list = await unlessBehind(listRecords(ports, workspace, entry, request));
+    if (list === undefined || list.page.items.length === 0) continue;
+    const options = list.page.items.map(({ id, record }) => ({ value: id, text: recordName(record) ?? id }));
+    suggestions.set(entry.kind, options);
+    const query = { fields: 'name', limit: MOST_SUGGESTED };
+    accesses.push({
+      action: 'record.list',
+      kind: entry.kind,
+      query,
+      ...(list.shown && { shown: list.shown }),
+    });
+  }
+  return { suggestions, accesses };
 }
 
 /** Returns the link to the next page, or says what an empty list means. */

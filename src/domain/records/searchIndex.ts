@@ -172,7 +172,18 @@ const termsAs: Record<FoundAs, (value: string) => string[]> = {
   name: nameTerms,
   number: (value) => [wholeTerm(value), ...wordsOf(value), joinedWord(value)],
   date: dateTerms,
+  contact: (value) => [...wordsOf(value), joinedWord(value), ...nationalNumber(value)],
 };
+
+/** A phone number of North America: perhaps a country code, then area, exchange and line. */
+const phoneNumber = /^\d*(\d{3})(\d{3})(\d{4})$/;
+
+/** Returns the usual parts of a phone number, however it is punctuated; nothing for any other text. */
+function nationalNumber(text: string): string[] {
+  const [, area, exchange, line] = phoneNumber.exec(joinedWord(text)) ?? [];
+  if (area === undefined || exchange === undefined || line === undefined) return [];
+  return [area + exchange + line, exchange + line, area, exchange, line];
+}
 
 /** Returns the terms of a name: its words, words with punctuation also as one, and their initials. */
 export function nameTerms(name: string): string[] {
@@ -251,13 +262,13 @@ export function recordTerms(entry: CatalogEntry, fields: RecordFields): string[]
 }
 
 /**
- * Returns what tells a record apart from others of the same name: fields by their dotted names. Names are not among
- * them.
+ * Returns what tells a record apart from others of the same name: fields by their dotted names. Names, phone numbers
+ * and e-mail addresses are not among them.
  */
 export function distinguishingFields(entry: CatalogEntry, fields: RecordFields): Record<string, string> {
   const told: Record<string, string> = {};
   for (const { path, as } of searchFieldsOf(entry)) {
-    const value = as === 'name' ? undefined : valueAt(fields, path);
+    const value = as === 'name' || as === 'contact' ? undefined : valueAt(fields, path);
     if (value !== undefined) told[path.join('.')] = value;
   }
   return told;

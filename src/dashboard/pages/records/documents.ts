@@ -1,5 +1,5 @@
 import { documentPartitions, documentsModel } from '../../../../projections/records.ts';
-import { documentId, encounterId, requireReadableEncounter } from '../../../api/routes/history.ts';
+import { documentId, encounterId } from '../../../api/routes/history.ts';
 import { pageRequest, requestedMoment } from '../../../api/schemas/parameters.ts';
 import { statusOf } from '../../../api/server/answer.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
@@ -19,7 +19,7 @@ import {
   readDocumentHistory,
 } from '../../../modules/records/queries/documents.ts';
 import { totalOf } from '../../../modules/records/queries/paging.ts';
-import type { QueryPorts } from '../../../modules/records/queries/records.ts';
+import { type QueryPorts, readRecord } from '../../../modules/records/queries/records.ts';
 import type { DocumentStore } from '../../../storage/documentStore.ts';
 import { total } from '../../components/charts.ts';
 import { handedOut, handedOutForm, select } from '../../components/forms.ts';
@@ -44,6 +44,7 @@ import {
 import { table } from '../../components/tables.ts';
 import { badge, code, leftOut, tryAgain } from '../../components/text.ts';
 import { documentsPath } from '../../components/urls.ts';
+import { readHead } from './head.ts';
 import { type ErasedPorts, orErased } from './shared.ts';
 
 /** Maximum number of removed documents below the present ones. */
@@ -86,22 +87,28 @@ export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[
   ];
 }
 
-async function listPage(ports: DocumentPagePorts, { req, workspace, caller }: Visit): Promise<Reply> {
+async function listPage(ports: DocumentPagePorts, visit: Visit): Promise<Reply> {
+  const { req, workspace, caller } = visit;
   const id = encounterId(req);
   const request = pageRequest(req);
-  await requireReadableEncounter(ports, workspace, id);
+  const view = await readRecord(ports, workspace, encounter, id);
   const list = await unlessBehind(listDocuments(ports, workspace, id, request));
   const removed =
     list && (await unlessBehind(latestDocuments(ports, workspace, [id], REMOVED_SHOWN, removedPartition)));
-  if (list) {
-    const access = { kind: 'document', record_id: id, query: { ...request } } as const;
-    await recordAccess(ports.eventLog, caller, { action: 'document.list', ...access });
-  }
+  const { head, accesses } = await readHead(ports, visit, encounter, view, 'documents');
+  await recordAccess(
+    ports.eventLog,
+    caller,
+    { action: 'record.read', kind: encounter.kind, record_id: id },
+    ...accesses,
+    ...(list
+      ? [{ action: 'document.list', kind: 'document', record_id: id, query: { ...request } } as const]
+      : []),
+  );
   const partition = recordStream(workspace, encounter.kind, id);
   const counted = list && (await totalOf(ports.readModels, documentsModel, { partition }));
   const documents = list?.items.map((view) => ({ ...view, encounter_id: id }));
-  const body = html`${recordCrumbs(workspace, encounter, id)}
-<h1>Documents</h1>
+  const body = html`${head}
 ${documents && documents.length > 0 && total(counted, 'document', 'documents')}
 ${documents ? documentTable(workspace, documents) : tryAgain(req.originalUrl)}
 ${list && leftOut(list.unreadable)}

@@ -5,6 +5,7 @@ import { encounter } from '../../../domain/records/kinds/encounter.ts';
 import { patient } from '../../../domain/records/kinds/patient.ts';
 import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
 import { validationError } from '../../../domain/records/schema/validation.ts';
+import { recordAccess } from '../../../modules/audit/recordAccess.ts';
 import { countByKind, eraseRecord } from '../../../modules/erasure/erase.ts';
 import type { ErasurePorts } from '../../../modules/erasure/finish.ts';
 import { Groups } from '../../../modules/erasure/groups.ts';
@@ -12,12 +13,13 @@ import { currentHolding } from '../../../modules/erasure/holdState.ts';
 import { findDocuments, findReferrers, type Referrer } from '../../../modules/erasure/references.ts';
 import type { HistoryPorts } from '../../../modules/records/queries/history.ts';
 import { caughtUp } from '../../../modules/records/queries/paging.ts';
-import { readRecord } from '../../../modules/records/queries/records.ts';
+import { type RecordView, readRecord } from '../../../modules/records/queries/records.ts';
 import type { FieldMessage } from '../../../platform/errors.ts';
 import { type Confirmation, checkboxes, confirmedChange, input, messageOf } from '../../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
+  type HtmlValue,
   html,
   type Reply,
   textOf,
@@ -26,8 +28,9 @@ import {
 } from '../../components/page.ts';
 import { heldBanner } from '../../components/records.ts';
 import { kindOf, recordsSection } from '../../components/recordTable.ts';
-import { code } from '../../components/text.ts';
+import { code, day } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
+import { readTitle } from './head.ts';
 import { orErased } from './shared.ts';
 
 interface ErasePorts extends ErasurePorts, HistoryPorts {}
@@ -36,6 +39,7 @@ interface ErasePorts extends ErasurePorts, HistoryPorts {}
 interface Subject {
   entry: CatalogEntry;
   id: string;
+  view: RecordView;
 }
 
 /** `…/records/{kinds}/{id}/erase`: asks whether, and why, a record should be erased permanently, and erases it. */
@@ -45,8 +49,7 @@ export function recordEraseRoutes(ports: ErasePorts): DashboardRoute[] {
     async find({ req, workspace }) {
       const entry = kindOf(req.params.kind);
       const id = pathId(req, 'id', entry.title);
-      await readRecord(ports, workspace, entry, id);
-      return { entry, id };
+      return { entry, id, view: await readRecord(ports, workspace, entry, id) };
     },
     question: (subject, visit, details) => question(ports, subject, visit, details),
     make: (subject, visit) => erase(ports, subject, visit),
@@ -55,11 +58,15 @@ export function recordEraseRoutes(ports: ErasePorts): DashboardRoute[] {
 
 async function question(
   ports: ErasePorts,
-  { entry, id }: Subject,
-  { workspace }: Visit,
+  { entry, id, view }: Subject,
+  visit: Visit,
   details?: readonly FieldMessage[],
 ): Promise<Confirmation> {
+  const { workspace, caller } = visit;
   const { kind } = entry;
+  const { title, accesses } = await readTitle(ports, workspace, entry, view);
+  const read = { action: 'record.read', kind, record_id: id } as const;
+  await recordAccess(ports.eventLog, caller, read, ...accesses);
   const referrers = await findReferrers(ports, workspace, kind, id);
   const holding = await currentHolding(ports.eventLog, workspace, { kind, id }, async () => referrers);
   const isPossible = holding === undefined && (referrers.length === 0 || kind === patient.kind);
@@ -82,7 +89,7 @@ ${input({
   return {
     title: `Erase this ${kind}?`,
     section: recordsSection,
-    text: html`${code(id)}. It is permanently removed from all stores and cannot be restored. Its ID can be used again.`,
+    text: html`<strong>${title}</strong>${bornText(view)}, ID ${code(id)}. It is permanently removed from all stores and cannot be restored. Its ID can be used again.`,
     fields: html`${heldBanner(workspace, kind, holding)}
 ${await erasureScope(ports, workspace, entry, id, referrers)}
 ${goesAndStays(kind, ports.eventLog.scavenger !== undefined)}
@@ -91,6 +98,10 @@ ${isPossible && fields}`,
     isDangerous: true,
     back: recordPath(workspace, kind, id),
   };
+}
+
+function bornText({ record: { date_of_birth: born } }: RecordView): HtmlValue {
+  return typeof born === 'string' && html`, born ${day(born)}`;
 }
 
 function withEncounters(): Html {

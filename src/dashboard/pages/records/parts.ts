@@ -28,8 +28,10 @@ import {
   type QueryPorts,
   type RecordView,
 } from '../../../modules/records/queries/records.ts';
-import { encountersAt, MOST_ENCOUNTERS } from '../../../modules/records/queries/timeline.ts';
+import { encountersAt } from '../../../modules/records/queries/timeline.ts';
+import { MOST_ENCOUNTERS } from '../../../modules/records/queries/wholeTimeline.ts';
 import { asUnreadable, UnreadableError } from '../../../platform/errors.ts';
+import { coverageLine } from '../../components/coverage.ts';
 import { type Html, html, type Visit } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
 import { definitionList, documentTable, fieldValue } from '../../components/records.ts';
@@ -38,7 +40,6 @@ import { code, empty, fieldLabel, leftOut, ruleTitle, time, tryAgain } from '../
 import {
   acknowledgePath,
   comparePath,
-  documentsPath,
   filteredPath,
   recordPath,
   worklistPath,
@@ -253,8 +254,8 @@ ${!isWhole && html`<p class="muted">Only the first 200 encounters that ever belo
   };
 }
 
-/** Maximum number of encounters on the page of a patient; pages of their own list all. */
-const SHOWN = 10;
+/** Maximum number of encounters, and of documents, on the page of a patient; pages of their own list all. */
+const SHOWN = 50;
 /** Maximum number of merged patients whose encounters are shown. */
 const MOST_MERGED = 20;
 
@@ -262,8 +263,11 @@ const MOST_MERGED = 20;
  * Resolves with the encounters of a patient, and of the patients merged into that one, whom it names; most recently
  * changed first.
  */
-async function patientEncounters(ports: PartPorts, visit: Visit, patientId: string): Promise<RecordPart> {
-  const { workspace, req } = visit;
+export async function patientEncounters(
+  ports: PartPorts,
+  { workspace, req }: Visit,
+  { id: patientId, record }: RecordView,
+): Promise<RecordPart> {
   const asked = { limit: SHOWN, sort: '-updated_at' } as const;
   const listOf = (value: string) =>
     unlessBehind(
@@ -277,8 +281,7 @@ async function patientEncounters(ports: PartPorts, visit: Visit, patientId: stri
   const rows = own ? await mergedPatients(ports.readModels, workspace, patientId) : [];
   const ids = [patientId, ...rows.slice(0, MOST_MERGED).map((row) => recordIdOf(row.id))];
   const lists = [own, ...(await Promise.all(ids.slice(1).map(listOf)))].filter((list) => list !== undefined);
-  if (lists.length < ids.length)
-    return { body: html`<h2>Encounters</h2>${tryAgain(req.originalUrl)}`, accesses: [] };
+  if (lists.length < ids.length) return { body: tryAgain(req.originalUrl), accesses: [] };
   const records = newest(lists.flatMap(({ page }) => page.items));
   const fields = namedFields(encounter.kind, patient.kind);
   const { names, accesses } = await readReferredNames(ports, workspace, encounter, records, fields);
@@ -302,7 +305,7 @@ async function patientEncounters(ports: PartPorts, visit: Visit, patientId: stri
         html`<li><a href="/dashboard${recordPath(workspace, patient.kind, id)}">${id}</a>: <a href="${pathOf(id)}">all encounters</a></li>`,
     );
   return {
-    body: html`<h2>Encounters</h2>
+    body: html`${coverageLine(record, records)}
 ${recordTable({ workspace, entry: encounter, records, names, readiness, partOf: patient.kind })}
 ${leftOut(lists.flatMap(({ page }) => page.unreadable))}
 <p><a href="${pathOf(patientId)}">All encounters</a></p>
@@ -323,49 +326,35 @@ export interface RecordPart {
   accesses: AccessRecorded[];
 }
 
-/**
- * Resolves with what is below a record on its page: for an encounter its readiness and documents, for all others what
- * they block; for a patient also its encounters and their documents.
- */
+/** Resolves with what is below the fields of a record: for an encounter its readiness, for all others what they block. */
 export function readRecordParts(
   ports: PartPorts,
   visit: Visit,
   entry: CatalogEntry,
   id: string,
 ): Promise<RecordPart[]> {
-  if (entry.kind === encounter.kind) {
-    return Promise.all([encounterReadiness(ports, visit, id), encounterDocumentsPart(ports, visit, id)]);
-  }
-  const blocks = recordBlocks(ports, visit, entry, id);
-  if (entry.kind !== patient.kind) return Promise.all([blocks]);
-  return Promise.all([blocks, patientEncounters(ports, visit, id), patientDocumentsPart(ports, visit, id)]);
+  const part =
+    entry.kind === encounter.kind
+      ? encounterReadiness(ports, visit, id)
+      : recordBlocks(ports, visit, entry, id);
+  return Promise.all([part]);
 }
 
-async function patientDocumentsPart(ports: PartPorts, visit: Visit, id: string): Promise<RecordPart> {
-  const { workspace, req } = visit;
+/** Resolves with the documents of a patient's encounters, most recently changed first. */
+export async function patientDocuments(
+  ports: PartPorts,
+  { workspace, req }: Visit,
+  { id }: RecordView,
+): Promise<RecordPart> {
   const encounters = await unlessBehind(encountersOf(ports, workspace, id, MOST_ENCOUNTERS));
   const ids = encounters?.places.map((one) => one.id);
   const list = ids && (await unlessBehind(latestDocuments(ports, workspace, ids, SHOWN)));
   const isWhole = list?.isWhole && encounters?.isWhole;
   return {
-    body: html`<h2>Documents</h2>
-${list ? documentTable(workspace, list.items, { isOfSeveral: true }) : tryAgain(req.originalUrl)}
+    body: html`${list ? documentTable(workspace, list.items, { isOfSeveral: true }) : tryAgain(req.originalUrl)}
 ${list && leftOut(list.unreadable)}
 ${list && !isWhole && html`<p class="muted">Only the most recently changed documents. The page of each encounter lists all of its documents.</p>`}`,
     accesses: accessesTo(list),
-  };
-}
-
-async function encounterDocumentsPart(ports: PartPorts, visit: Visit, id: string): Promise<RecordPart> {
-  const { workspace, req } = visit;
-  const list = await unlessBehind(latestDocuments(ports, workspace, [id], SHOWN));
-  const all = `/dashboard${documentsPath(workspace, id)}`;
-  return {
-    body: html`<h2>Documents</h2>
-${list ? documentTable(workspace, list.items) : tryAgain(req.originalUrl)}
-${list && leftOut(list.unreadable)}
-${list && !list.isWhole && html`<p><a href="${all}">All documents</a></p>`}`,
-    accesses: list ? [accessTo(id)] : [],
   };
 }
 

@@ -1,63 +1,15 @@
 import { Readable } from 'node:stream';
 import { pathId, requestedMoment } from '../../../api/schemas/parameters.ts';
-import type { RecordedEvent } from '../../../domain/events/event.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
 import { recordAccess } from '../../../modules/audit/recordAccess.ts';
-import { erasureOf } from '../../../modules/erasure/erase.ts';
-import type { ErasurePorts } from '../../../modules/erasure/finish.ts';
-import { locateErasedBytes } from '../../../modules/erasure/scavenges.ts';
-import { certifyErasure } from '../../../modules/integrity/erasureCertificate.ts';
 import type { EvidencePorts } from '../../../modules/integrity/jobs.ts';
 import { eventOfVersion, proveEvent } from '../../../modules/integrity/proofs.ts';
 import { signTreeHead } from '../../../modules/integrity/publicKeys.ts';
 import { type QueryPorts, readRecord } from '../../../modules/records/queries/records.ts';
-import { ServiceError, unavailable } from '../../../platform/errors.ts';
+import { ServiceError } from '../../../platform/errors.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../../components/page.ts';
 import { filledQuery, kindOf } from '../../components/recordTable.ts';
 import { type ErasedPorts, orErased } from './shared.ts';
-
-interface CertificatePorts extends ErasurePorts {
-  evidence: Pick<EvidencePorts, 'signingKey'>;
-}
-
-/** `…/records/{kinds}/{id}/certificate`: the signed statement of what was erased of a record, and with it. */
-export function recordCertificateRoutes(ports: CertificatePorts): DashboardRoute[] {
-  return [
-    {
-      method: 'get',
-      path: '/workspaces/:workspace/records/:kind/:id/certificate',
-      roles: phiReaders,
-      handle: (visit) => certificate(ports, visit),
-    },
-  ];
-}
-
-async function certificate(ports: CertificatePorts, { req, workspace, caller }: Visit): Promise<Reply> {
-  const { kind, title } = kindOf(req.params.kind);
-  const id = pathId(req, 'id', title);
-  const erasure = await erasureOf(ports, recordStream(workspace, kind, id));
-  if (erasure === undefined) throw new ServiceError('not_found', `There is no erased ${kind} with this ID.`);
-  // The encounters and documents that are erased with it are in its certificate.
-  if (!erasure.isComplete) throw unavailable('certificate');
-  const { position } = erasure.tombstones.at(-1) as RecordedEvent;
-  const bytes = await locateErasedBytes(ports, position);
-  const signed = await certifyErasure(ports, erasure.tombstones, bytes, async () => {
-    const signingKey = await ports.evidence.signingKey();
-    if (signingKey) return signingKey;
-    throw new ServiceError(
-      'conflict',
-      'This process does not have the signing key. Where the key is, chartledger records erase --certificate writes the certificate of an erased record.',
-    );
-  });
-  await recordAccess(ports.eventLog, caller, {
-    action: 'record.proof',
-    kind,
-    record_id: id,
-    query: { certificate: true },
-  });
-  const body = Readable.from([`${JSON.stringify(signed, undefined, 2)}\n`]);
-  return { download: { type: 'application/json', name: `erasure-${kind}.json`, body } };
-}
 
 interface ProofPorts extends QueryPorts, ErasedPorts {
   evidence: Pick<EvidencePorts, 'signingKey'>;

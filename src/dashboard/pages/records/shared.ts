@@ -1,26 +1,19 @@
-import { pageRequest, pathId } from '../../../api/schemas/parameters.ts';
+import { pathId } from '../../../api/schemas/parameters.ts';
 import { statusOf } from '../../../api/server/answer.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
 import { catalogEntry, referredIds } from '../../../domain/records/catalog.ts';
-import { encounter } from '../../../domain/records/kinds/encounter.ts';
 import { patient } from '../../../domain/records/kinds/patient.ts';
 import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
 import { type AccessRecorded, recordAccess } from '../../../modules/audit/recordAccess.ts';
 import { locateErasedBytes, type ScavengePorts } from '../../../modules/erasure/scavenges.ts';
 import type { Readiness } from '../../../modules/readiness/queries.ts';
 import type { CausedFinding, Step } from '../../../modules/readiness/replay.ts';
-import {
-  beforeVersion,
-  type HistoryPorts,
-  type RecordVersion,
-  readRecordHistory,
-} from '../../../modules/records/queries/history.ts';
+import type { HistoryPorts } from '../../../modules/records/queries/history.ts';
 import { type RecordNames, readRecordNames } from '../../../modules/records/queries/lists.ts';
-import type { Page } from '../../../modules/records/queries/paging.ts';
 import type { QueryPorts, RecordView } from '../../../modules/records/queries/records.ts';
+import { readWholeTimeline } from '../../../modules/records/queries/wholeTimeline.ts';
 import { ServiceError } from '../../../platform/errors.ts';
 import { ignoreUnavailable } from '../../../platform/retry.ts';
-import { timeline } from '../../components/history.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -32,15 +25,10 @@ import {
 } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
 import { erasedBanner } from '../../components/records.ts';
-import {
-  filledQuery,
-  kindOf,
-  recordCrumbs,
-  recordsSection,
-  unlessBehind,
-} from '../../components/recordTable.ts';
-import { badge, code, fieldLabel, time } from '../../components/text.ts';
+import { kindOf, recordCrumbs, recordsSection, unlessBehind } from '../../components/recordTable.ts';
+import { badge, code, dayText, fieldLabel, time, tryAgain } from '../../components/text.ts';
 import { disclosuresPath, documentsPath, recordPath, seenPath } from '../../components/urls.ts';
+import { accessesTo, itemList } from './timelineItems.ts';
 
 /**
  * Returns what is in the way of billing an encounter, and since which write; the fields of one record that the same
@@ -86,35 +74,6 @@ function causeLink(workspace: string, encounterId: string, { kind, id, version }
   return html`<a href="/dashboard${path}?version=${version}">${catalogEntry(kind).title.toLowerCase()}, version ${version}</a>`;
 }
 
-const VERSIONS_A_PAGE = 20;
-/** Number of versions newer than the requested one on the page that shows it. */
-const NEWER_SHOWN = 9;
-
-/**
- * Resolves with the page of a record's versions that a request asks for, and the access to be recorded before it is
- * shown; where it asks for none, the one with the version `around`, or the newest.
- */
-export async function readTimeline(
-  ports: HistoryPorts,
-  { req, workspace }: Visit,
-  entry: CatalogEntry,
-  id: string,
-  around?: number,
-): Promise<{ versions: Page<RecordVersion>; access: AccessRecorded }> {
-  const stream = recordStream(workspace, entry.kind, id);
-  const nearby = around !== undefined && { page_token: beforeVersion(stream, around + NEWER_SHOWN + 1) };
-  const query = { limit: String(VERSIONS_A_PAGE), ...nearby, ...filledQuery(req) };
-  const request = pageRequest({ query });
-  const versions = await readRecordHistory(ports, workspace, entry, id, request);
-  const access: AccessRecorded = {
-    action: 'record.history',
-    kind: entry.kind,
-    record_id: id,
-    query: { ...request },
-  };
-  return { versions, access };
-}
-
 export interface ErasedPorts extends HistoryPorts, ScavengePorts {}
 
 /** Returns the page of a record; for an erased record, a page that says so, with what is left: the timeline. */
@@ -132,30 +91,37 @@ export function orErased(ports: ErasedPorts, route: DashboardRoute): DashboardRo
   };
 }
 
+/** Maximum number of entries on the page of an erased record. */
+const ENTRIES_SHOWN = 100;
+
+const isOfOther =
+  (id: string) =>
+  ({ record_id }: AccessRecorded) =>
+    record_id !== id;
+
 async function erasedPage(ports: ErasedPorts, visit: Visit, error: ServiceError): Promise<Reply> {
   const { req, workspace, may } = visit;
-  const entry = kindOf(req.params.kind ?? encounter.plural);
+  const entry = kindOf(/\/records\/([a-z]+)\//.exec(req.path)?.[1]);
   const id = pathId(req, 'id', entry.title);
-  const { versions, access } = await readTimeline(ports, visit, entry, id);
-  await recordAccess(ports.eventLog, visit.caller, access);
+  const request = { limit: ENTRIES_SHOWN, pageToken: undefined };
+  const found = await unlessBehind(readWholeTimeline(ports, workspace, entry, id, request));
+  const items = found?.items ?? [];
+  const history = { action: 'record.history', kind: entry.kind, record_id: id } as const;
+  await recordAccess(ports.eventLog, visit.caller, history, ...accessesTo(items, {}).filter(isOfOther(id)));
   const body = html`${recordCrumbs(workspace, entry)}
 <div class="record-heading">
 <h1>${entry.title}</h1>
 ${
   may(phiReaders) &&
   html`<p class="actions"><a role="button" class="outline" href="/dashboard${recordPath(workspace, entry.kind, id)}/certificate">Erasure certificate</a>
-<a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, entry.kind, id)}">Who has seen it</a>
-${
-  entry.kind === patient.kind &&
-  html`<a role="button" class="outline secondary" href="/dashboard${disclosuresPath(workspace, id)}">Disclosures</a>`
-}</p>`
+<a role="button" class="outline secondary" href="/dashboard${entry.kind === patient.kind ? disclosuresPath(workspace, id) : seenPath(workspace, entry.kind, id)}">Seen by</a></p>`
 }
 </div>
 <p class="record-facts"><span>ID ${code(id)}</span></p>
 ${erasedBanner(entry.kind, error.erasedAt as string)}
 ${await bytesNote(ports, recordStream(workspace, entry.kind, id))}
 <h2>Timeline</h2>
-${timeline(workspace, recordPath(workspace, entry.kind, id), versions)}`;
+${found ? itemList({ workspace, record: { kind: entry.kind, id }, names: undefined }, items) : tryAgain(req.originalUrl)}`;
   return { page: { title: entry.title, section: recordsSection, status: statusOf.gone, error, body } };
 }
 
@@ -195,15 +161,35 @@ export async function readReferredNames(
   return readNames(ports, workspace, referred);
 }
 
-/** Reads the names of these records. */
+/** Reads the names of these records; an encounter is called by its patient and day. */
 export async function readNames(
   ports: QueryPorts,
   workspace: string,
   records: readonly { kind: string; id: string }[],
 ): Promise<ReferredNames> {
-  const names = await unlessBehind(readRecordNames(ports, workspace, records));
-  const accesses = (names?.shown ?? []).map(
+  if (records.length === 0) return { names: nobody, accesses: [] };
+  const own = await unlessBehind(readRecordNames(ports, workspace, records));
+  const patients = records.flatMap(({ kind, id }) => {
+    const patientId = own?.fieldsOf(kind, id)?.patient_id;
+    const isNew = typeof patientId === 'string' && own?.nameOf(patient.kind, patientId) === undefined;
+    return isNew ? [{ kind: patient.kind, id: patientId }] : [];
+  });
+  const others =
+    patients.length === 0 ? nobody : await unlessBehind(readRecordNames(ports, workspace, patients));
+  if (own === undefined || others === undefined) return { names: undefined, accesses: [] };
+  const nameOf = (kind: string, id: string): string | undefined => {
+    const fields = own.fieldsOf(kind, id);
+    if (fields === undefined) return own.nameOf(kind, id) ?? others.nameOf(kind, id);
+    const { patient_id: patientId, date_of_service: date } = fields;
+    const name = typeof patientId === 'string' ? nameOf(patient.kind, patientId) : undefined;
+    const parts = [name, typeof date === 'string' ? dayText(date) : undefined];
+    return parts.filter((part) => part !== undefined).join(', ') || undefined;
+  };
+  const shown = [...own.shown, ...others.shown];
+  const accesses = shown.map(
     ({ kind, shown }): AccessRecorded => ({ action: 'record.list', kind, query: { fields: 'name' }, shown }),
   );
-  return { names, accesses };
+  return { names: { ...own, nameOf, shown }, accesses };
 }
+
+const nobody: RecordNames = { nameOf: () => undefined, fieldsOf: () => undefined, shown: [] };

@@ -1,220 +1,93 @@
-import { pageRequest, pathId } from '../../../api/schemas/parameters.ts';
-import { canonicalJson } from '../../../domain/events/canonicalJson.ts';
-import { catalogEntry } from '../../../domain/records/catalog.ts';
-import type { FieldChange } from '../../../domain/records/fold.ts';
-import { fieldOrder } from '../../../domain/records/schema/kind.ts';
-import { type AccessRecorded, recordAccess } from '../../../modules/audit/recordAccess.ts';
-import type { Workspace } from '../../../modules/auth/apiKeys.ts';
-import type { KeyDirectory } from '../../../modules/auth/keyDirectory.ts';
-import type { MessageStore } from '../../../modules/integrations/messages/store.ts';
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { pageQuerySchema, pageRequest, pathId } from '../../../api/schemas/parameters.ts';
+import { requiredDate } from '../../../domain/records/schema/fields.ts';
+import { instantOf } from '../../../domain/records/schema/isoDates.ts';
+import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
+import { validate } from '../../../domain/records/schema/validation.ts';
+import { recordAccess, recordFurtherAccess } from '../../../modules/audit/recordAccess.ts';
+import { type QueryPorts, type RecordView, readRecord } from '../../../modules/records/queries/records.ts';
 import {
-  type FieldLineage,
-  type LineagePorts,
-  type RecordLineage,
-  readLineage,
-} from '../../../modules/integrations/replay/lineage.ts';
-import type { RecordVersion } from '../../../modules/records/queries/history.ts';
-import type { Page as ListPage } from '../../../modules/records/queries/paging.ts';
-import { type QueryPorts, readRecord } from '../../../modules/records/queries/records.ts';
-import {
+  MOST_CHANGES,
   MOST_ENCOUNTERS,
-  readFieldHistory,
   readWholeTimeline,
+  type TimelineFilter,
   type TimelineItem,
-} from '../../../modules/records/queries/timeline.ts';
-import { notFound, ServiceError } from '../../../platform/errors.ts';
-import { changeCount, changeList, origin, outcomeBadge } from '../../components/history.ts';
+  type TimelineSubject,
+  timelineSubjects,
+  wholeTimeline,
+} from '../../../modules/records/queries/wholeTimeline.ts';
+import { csvLine } from '../../../platform/csv.ts';
+import { filterForm, formError, input, messageOf, select } from '../../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
   html,
+  problemOf,
+  type Refusal,
   type Reply,
   recordReaders,
   type Visit,
 } from '../../components/page.ts';
-import { who } from '../../components/people.ts';
-import { originCell } from '../../components/records.ts';
-import {
-  filledQuery,
-  kindOf,
-  pageParameters,
-  recordCrumbs,
-  recordsSection,
-  unlessBehind,
-} from '../../components/recordTable.ts';
-import { table } from '../../components/tables.ts';
-import { badge, code, empty, fieldLabel, leftOut, time, tryAgain } from '../../components/text.ts';
-import { documentsPath, fieldPath, messagePath, recordPath, timelinePath } from '../../components/urls.ts';
-import { type ErasedPorts, orErased } from './shared.ts';
+import { filledQuery, kindOf, recordsSection, textsOf, unlessBehind } from '../../components/recordTable.ts';
+import { leftOut, tryAgain } from '../../components/text.ts';
+import { momentInputs, shownMoment, zoneParameter } from '../../components/time.ts';
+import { timelinePath } from '../../components/urls.ts';
+import { fileHeader, paperHead, periodWords } from './auditorFile.ts';
+import { readHead } from './head.ts';
+import { type ErasedPorts, orErased, readNames } from './shared.ts';
+import { accessesTo, itemList } from './timelineItems.ts';
 
-/** For all messages that a page reads again. */
-const MOST_BYTES = 1024 * 1024;
+const ENTRIES_A_PAGE = 25;
+/** Maximum number of entries on paper. */
+const MOST_PRINTED = 1_000;
 
-/**
- * Resolves with where the versions of a record that resulted from messages come from, field by field, by the version.
- * Rejects with `unavailable`.
- */
-async function fieldOrigins(
-  ports: LineagePorts,
-  workspace: Workspace,
-  record: { kind: string; id: string },
-  versions: readonly RecordVersion[],
-): Promise<ReadonlyMap<number, Html>> {
-  const cells = new Map<number, Html>();
-  let room = MOST_BYTES;
-  for (const { version, source, changes } of versions) {
-    if (source === undefined) continue;
-    const message = await ports.messages.load(workspace.id, source.message);
-    if (message === undefined) {
-      cells.set(version, gone);
-      continue;
-    }
-    room -= message.size;
-    const link = html`<a href="/dashboard${messagePath(workspace.id, message.id)}?fields=shown#fields">message ${message.id}</a>`;
-    if (room < 0) {
-      cells.set(version, link);
-      continue;
-    }
-    const lineage = await readLineage(ports, workspace, message, source.configuration).catch(goneOf);
-    if (lineage === undefined) {
-      cells.set(version, gone);
-      continue;
-    }
-    const own = lineage.filter(({ kind, id }) => kind === record.kind && id === record.id);
-    const told = changes.map((change) => {
-      const found = lineageOf(own, change);
-      const cell = found
-        ? originCell(message.format, found)
-        : html`<span class="muted">Read again, the message does not have this value.</span>`;
-      return html`<div>${changes.length > 1 && html`${fieldLabel(change.field)}: `}${cell}</div>`;
-    });
-    cells.set(version, html`${told}<small>${link}</small>`);
-  }
-  return cells;
-}
-
-const gone = html`<span class="muted">The message is no longer kept.</span>`;
-
-/** It may be removed while it is being read. */
-function goneOf(error: unknown): undefined {
-  if (error instanceof ServiceError && error.code === 'not_found') return undefined;
-  throw error;
-}
-
-/** Returns what determines the value of a change: of several, the last one. */
-function lineageOf(records: readonly RecordLineage[], { field, to }: FieldChange): FieldLineage | undefined {
-  return records
-    .flatMap(({ fields }) => fields)
-    .findLast((one) => one.field === field && canonicalJson([one.value ?? null]) === canonicalJson([to]));
-}
-
-const CHANGES_A_PAGE = 20;
-
-interface FieldPorts extends QueryPorts, ErasedPorts {
-  messages: MessageStore;
-  directory: Pick<KeyDirectory, 'known'>;
-}
-
-/** `…/records/{kinds}/{id}/fields/{field}`: the versions that changed one field, which is dotted inside an insurance. */
-export function recordFieldRoutes(ports: FieldPorts): DashboardRoute[] {
-  return [
-    orErased(ports, {
-      method: 'get',
-      path: '/workspaces/:workspace/records/:kind/:id/fields/:field',
-      roles: recordReaders,
-      query: pageParameters,
-      handle: (visit) => fieldPage(ports, visit),
-    }),
-  ];
-}
-
-async function fieldPage(ports: FieldPorts, visit: Visit): Promise<Reply> {
-  const { req, workspace, caller } = visit;
-  const entry = kindOf(req.params.kind);
-  const id = pathId(req, 'id', entry.title);
-  const field = String(req.params.field);
-  if (fieldOrder(entry)(field) < 0) throw notFound('Field');
-  // About an erased one there is nothing more to show.
-  await readRecord(ports, workspace, entry, id);
-  const request = pageRequest({ query: { limit: String(CHANGES_A_PAGE), ...filledQuery(req) } });
-  const history = await readFieldHistory(ports, workspace, entry, id, field, request);
-  await recordAccess(ports.eventLog, caller, {
-    action: 'record.history',
-    kind: entry.kind,
-    record_id: id,
-    query: { field, ...request },
-  });
-  const known = ports.directory.known.workspaces.get(workspace);
-  const origins = known && (await fieldOrigins(ports, known, { kind: entry.kind, id }, history.items));
-  const path = recordPath(workspace, entry.kind, id);
-  const body = html`${recordCrumbs(workspace, entry, id)}
-<h1>${fieldLabel(field)}</h1>
-<p>Every version that changed this field, newest first.</p>
-${changeTable(path, history, origins)}
-${older(`/dashboard${fieldPath(workspace, entry.kind, id, field)}`, history)}`;
-  return { page: { title: 'History of a field', section: recordsSection, body } };
-}
-
-function changeTable(
-  path: string,
-  { items, next_page_token }: ListPage<RecordVersion>,
-  origins: ReadonlyMap<number, Html> = new Map(),
-): Html {
-  if (items.length === 0) {
-    return empty(
-      next_page_token === null ? 'No version changed it.' : 'None of the versions checked changed it.',
-    );
-  }
-  return table<RecordVersion>(
-    'Versions that changed the field',
-    [
-      {
-        title: 'Version',
-        isHeader: true,
-        cell: ({ version }) =>
-          html`<a href="/dashboard${path}?version=${version}" aria-label="Version ${version}">${version}</a>`,
-      },
-      { title: 'When', cell: ({ recorded_at }) => time(recorded_at) },
-      {
-        title: 'By',
-        cell: ({ principal, request_id }) =>
-          html`${who(principal)}<br><small class="muted">request ${code(request_id)}</small>`,
-      },
-      { title: 'Change', cell: ({ changes }) => changeList(changes) },
-      ...(origins.size > 0
-        ? [{ title: 'From', cell: ({ version }: RecordVersion) => origins.get(version) }]
-        : []),
-    ],
-    items,
-  );
-}
-
-function older(address: string, { items, next_page_token }: ListPage<RecordVersion>): Html {
-  return html`${
-    next_page_token &&
-    html`<p><a href="${address}?page_token=${encodeURIComponent(next_page_token)}" rel="next">${
-      items.length < CHANGES_A_PAGE ? 'Look further back' : 'Older changes'
-    }</a></p>`
-  }`;
-}
-
-const VERSIONS_A_PAGE = 20;
-/** Maximum number of changes shown without expanding them. */
-const MAX_OPEN_CHANGES = 6;
+const moment = requiredDate('2026-03-14T12:00').optional();
+const querySchema = z.object({
+  from: moment,
+  to: moment,
+  who: z.string().max(200).optional(),
+  what: z.enum(timelineSubjects).optional(),
+  page_token: pageQuerySchema.shape.page_token,
+});
+const parameters: readonly string[] = [...Object.keys(querySchema.shape), zoneParameter];
 
 interface TimelinePorts extends QueryPorts, ErasedPorts {}
 
-/** `…/records/{kinds}/{id}/timeline`: what happened to a record and everything below it, newest first. */
+/**
+ * `…/records/{kinds}/{id}/timeline`: what happened to a record and everything below it, newest first, within limits;
+ * as a page, on paper, or as a file.
+ */
 export function recordTimelineRoutes(ports: TimelinePorts): DashboardRoute[] {
+  const path = '/workspaces/:workspace/records/:kind/:id/timeline';
+  const route = (suffix: string, handle: (visit: Visit) => Promise<Reply>) =>
+    orErased(ports, { method: 'get', path: path + suffix, roles: recordReaders, query: parameters, handle });
   return [
-    orErased(ports, {
-      method: 'get',
-      path: '/workspaces/:workspace/records/:kind/:id/timeline',
-      roles: recordReaders,
-      query: pageParameters,
-      handle: (visit) => timelinePage(ports, visit),
-    }),
+    route('', (visit) => timelinePage(ports, visit)),
+    route('/print', (visit) => printedTimeline(ports, visit)),
+    route('/export', (visit) => exportTimeline(ports, visit)),
   ];
+}
+
+/** The record and the limits that a request names. */
+interface Asked {
+  entry: CatalogEntry;
+  id: string;
+  filter: TimelineFilter;
+  /** As in the address, without the page. */
+  limits: Record<string, string>;
+}
+
+/** Throws `validation_failed`. */
+function askedFor(visit: Visit): Asked {
+  const entry = kindOf(visit.req.params.kind);
+  const { page_token: _token, from, to, ...same } = validate(querySchema, filledQuery(visit.req));
+  return {
+    entry,
+    id: pathId(visit.req, 'id', entry.title),
+    filter: { ...same, from: from && instantOf(from), to: to && instantOf(to) } as TimelineFilter,
+    limits: textsOf({ query: { from, to, ...same } as Record<string, string> }),
+  };
 }
 
 async function timelinePage(ports: TimelinePorts, visit: Visit): Promise<Reply> {
@@ -222,81 +95,232 @@ async function timelinePage(ports: TimelinePorts, visit: Visit): Promise<Reply> 
   const entry = kindOf(req.params.kind);
   const id = pathId(req, 'id', entry.title);
   // For an erased one, the page of the record shows what is left.
-  await readRecord(ports, workspace, entry, id);
-  const request = pageRequest({ query: { limit: String(VERSIONS_A_PAGE), ...filledQuery(req) } });
-  const found = await unlessBehind(readWholeTimeline(ports, workspace, entry, id, request));
-  const [first, ...others] = accessesTo(found?.items ?? [], { ...request });
-  if (first) await recordAccess(ports.eventLog, caller, first, ...others);
-  const address = `/dashboard${timelinePath(workspace, entry.kind, id)}`;
-  const body = html`${recordCrumbs(workspace, entry, id)}
-<h1>Whole timeline</h1>
-<p>Every version of the ${entry.title.toLowerCase()}, its encounters and their documents, newest first.</p>
-${found ? itemList(workspace, found.items) : tryAgain(req.originalUrl)}
-${found && leftOut(found.unreadable)}
-${found && !found.isWhole && html`<p class="muted">Covers only the ${MOST_ENCOUNTERS} most recently changed encounters.</p>`}
-${
-  found?.next_page_token &&
-  html`<p><a href="${address}?page_token=${encodeURIComponent(found.next_page_token)}" rel="next">Older versions</a></p>`
-}`;
-  return { page: { title: 'Whole timeline', section: recordsSection, status: found ? 200 : 503, body } };
-}
-
-/** Returns an access for each record and document of which versions are shown. */
-function accessesTo(items: readonly TimelineItem[], query: Record<string, unknown>): AccessRecorded[] {
-  const accesses = new Map<string, AccessRecorded>();
-  for (const item of items) {
-    const access: AccessRecorded =
-      'documentId' in item
-        ? {
-            action: 'document.history',
-            kind: item.kind,
-            record_id: item.id,
-            document_id: item.documentId,
-            query,
-          }
-        : { action: 'record.history', kind: item.kind, record_id: item.id, query };
-    accesses.set(JSON.stringify(access), access);
+  const view = await readRecord(ports, workspace, entry, id);
+  let asked: Asked;
+  try {
+    asked = askedFor(visit);
+  } catch (error) {
+    return refusedPage(ports, visit, entry, view, problemOf(error));
   }
-  return [...accesses.values()];
+  const { filter, limits } = asked;
+  const { page_token } = textsOf({ query: filledQuery(req) });
+  const request = pageRequest({
+    query: { limit: String(ENTRIES_A_PAGE), ...(page_token && { page_token }) },
+  });
+  const [{ head, accesses }, found] = await Promise.all([
+    readHead(ports, visit, entry, view, 'timeline'),
+    unlessBehind(readWholeTimeline(ports, workspace, entry, id, request, filter)),
+  ]);
+  const items = found?.items ?? [];
+  const named = await readNames(ports, workspace, namedIn(entry, id, items));
+  await recordAccess(
+    ports.eventLog,
+    caller,
+    { action: 'record.read', kind: entry.kind, record_id: id },
+    ...accessesTo(items, { ...limits, ...request }),
+    ...accesses,
+    ...named.accesses,
+  );
+  const address = `/dashboard${timelinePath(workspace, entry.kind, id)}`;
+  const withLimits = (path: string, more: Record<string, string> = {}) => {
+    const query = new URLSearchParams({ ...limits, ...more }).toString();
+    return `${address}${path}${query && `?${query}`}`;
+  };
+  const older =
+    found?.next_page_token &&
+    html`<a role="button" class="outline" href="${withLimits('', { page_token: found.next_page_token })}" rel="next">Older changes</a>`;
+  const newest =
+    page_token &&
+    html`<a role="button" class="outline secondary" href="${withLimits('')}">Newest changes</a>`;
+  const body = html`${head}
+${timelineForm(address, limits)}
+${
+  found
+    ? html`<div class="page-head"><h2>${changesText(found.total)}</h2>
+${
+  found.total > 0 &&
+  html`<div class="actions"><a role="button" class="outline" href="${withLimits('/export')}" download>Export these ${changesText(found.total)} as CSV</a>
+<a role="button" class="outline secondary" href="${withLimits('/print')}">Print or save as PDF</a></div>`
+}</div>
+${itemList({ workspace, record: { kind: entry.kind, id }, names: named.names }, items)}`
+    : tryAgain(req.originalUrl)
+}
+${found && leftOut(found.unreadable)}
+${found && !found.isWhole && notWhole}
+<p class="actions">${newest} ${older}</p>`;
+  return { page: { title: 'Timeline', section: recordsSection, status: found ? 200 : 503, body } };
 }
 
-function itemList(workspace: string, items: readonly TimelineItem[]): Html {
-  if (items.length === 0) return empty('There is nothing older.');
-  return html`<ol class="timeline">${items.map(
-    (item) =>
-      html`<li class="version">${'documentId' in item ? ofDocument(workspace, item) : ofRecord(workspace, item)}</li>`,
-  )}</ol>`;
+const notWhole = html`<p class="muted">Covers only the ${MOST_ENCOUNTERS} most recently changed encounters and the newest ${MOST_CHANGES.toLocaleString('en-US')} changes.</p>`;
+
+async function refusedPage(
+  ports: TimelinePorts,
+  visit: Visit,
+  entry: CatalogEntry,
+  view: RecordView,
+  refusal: Refusal,
+): Promise<Reply> {
+  const { workspace, caller, req } = visit;
+  const { head, accesses } = await readHead(ports, visit, entry, view, 'timeline');
+  const read = { action: 'record.read', kind: entry.kind, record_id: view.id } as const;
+  await recordAccess(ports.eventLog, caller, read, ...accesses);
+  const address = `/dashboard${timelinePath(workspace, entry.kind, view.id)}`;
+  const body = html`${head}${formError(refusal.text)}${timelineForm(address, textsOf({ query: filledQuery(req) }), refusal)}`;
+  return { page: { title: 'Timeline', section: recordsSection, status: refusal.status, body } };
 }
 
-type DocumentItem = Extract<TimelineItem, { documentId: string }>;
-type RecordItem = Exclude<TimelineItem, DocumentItem>;
+function changesText(count: number): string {
+  return `${count.toLocaleString('en-US')} ${count === 1 ? 'change' : 'changes'}`;
+}
 
-const whatWasDone: Record<string, [text: string, tone: 'good' | 'bad']> = {
-  DocumentUploaded: ['uploaded', 'good'],
-  DocumentRemoved: ['removed', 'bad'],
-  DocumentErased: ['erased', 'bad'],
+/** Returns what the entries of a page refer to besides the record itself. */
+function namedIn({ kind }: CatalogEntry, id: string, items: readonly TimelineItem[]) {
+  const named = items.flatMap((item) => {
+    if ('of' in item) return item.of ?? [];
+    const isRecord = !('documentId' in item) && item.kind !== 'billing';
+    return { kind: isRecord ? item.kind : 'encounter', id: item.id };
+  });
+  return named.filter((one) => one.kind !== kind || one.id !== id);
+}
+
+const subjectTexts: Record<TimelineSubject, string> = {
+  record: 'The record itself',
+  encounter: 'Encounters',
+  document: 'Documents',
+  billing: 'Billing',
+  merge: 'Merges',
+  hold: 'Legal holds',
+  erasure: 'Erasures',
 };
 
-function ofDocument(workspace: string, { id, documentId, version, filename }: DocumentItem): Html {
-  const [text, tone] = whatWasDone[version.type] ?? [version.type, 'bad'];
-  return html`<div class="version-line">
-<h2><a href="/dashboard${documentsPath(workspace, id, documentId)}">Document ${documentId}, version ${version.version}</a></h2>
-${badge(text, tone)}
-</div>
-${origin(workspace, version)}
-<p class="muted">${filename && html`${filename}, `}encounter <a href="/dashboard${recordPath(workspace, 'encounter', id)}">${id}</a></p>`;
+function timelineForm(address: string, sent: Record<string, string>, refusal?: Refusal): Html {
+  const moment = (name: string, label: string) => ({
+    ...{ name, label, step: 1, value: shownMoment(sent[name]) },
+    error: messageOf(refusal?.details, name),
+  });
+  return filterForm(
+    address,
+    html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
+${input({ name: 'who', label: 'Who', type: 'search', value: sent.who, error: messageOf(refusal?.details, 'who'), placeholder: 'Name or ID of a user or key' })}
+${select({
+  name: 'what',
+  label: 'What',
+  value: sent.what ?? '',
+  options: [
+    { value: '', text: 'Everything' },
+    ...timelineSubjects.map((value) => ({ value, text: subjectTexts[value] })),
+  ],
+  error: messageOf(refusal?.details, 'what'),
+})}`,
+  );
 }
 
-function ofRecord(workspace: string, { kind, id, version }: RecordItem): Html {
-  const { changes, version: number } = version;
-  return html`<div class="version-line">
-<h2><a href="/dashboard${recordPath(workspace, kind, id)}?version=${number}">${catalogEntry(kind).title} ${id}, version ${number}</a></h2>
-${outcomeBadge(version)}
-</div>
-${origin(workspace, version)}
-${
-  changes.length === 0
-    ? html`<p class="muted">${changeCount(version)}</p>`
-    : html`<details${changes.length <= MAX_OPEN_CHANGES && html` open`}><summary>${changeCount(version)}</summary>${changeList(changes)}</details>`
-}`;
+/** Says what limits a timeline, for paper and files. */
+function limitRows({ filter, limits }: Asked): [string, string][] {
+  return [
+    ['Period', periodWords(limits)],
+    ...(limits.who ? ([['Changed by', limits.who]] as [string, string][]) : []),
+    ...(filter.what ? ([['What', subjectTexts[filter.what]]] as [string, string][]) : []),
+  ];
+}
+
+async function printedTimeline(ports: TimelinePorts, visit: Visit): Promise<Reply> {
+  const { workspace, caller } = visit;
+  const asked = askedFor(visit);
+  const { entry, id, filter, limits } = asked;
+  const view = await readRecord(ports, workspace, entry, id);
+  const request = { limit: MOST_PRINTED, pageToken: undefined };
+  const found = await readWholeTimeline(ports, workspace, entry, id, request, filter);
+  const { names, accesses } = await readNames(ports, workspace, namedIn(entry, id, found.items));
+  await recordAccess(
+    ports.eventLog,
+    caller,
+    { action: 'record.read', kind: entry.kind, record_id: id },
+    ...accessesTo(found.items, { ...limits, limit: MOST_PRINTED }),
+    ...accesses,
+  );
+  const back = `${timelinePath(workspace, entry.kind, id)}?${new URLSearchParams(limits).toString()}`;
+  const body = html`<div class="paper">
+${paperHead(visit, { title: 'Changes', back, entry, view, rows: limitRows(asked) })}
+<h2>${changesText(found.total)}</h2>
+${found.total > MOST_PRINTED && html`<p>Only the newest ${MOST_PRINTED.toLocaleString('en-US')} are printed here; the CSV file has all.</p>`}
+${leftOut(found.unreadable)}
+${!found.isWhole && notWhole}
+${itemList({ workspace, record: { kind: entry.kind, id }, names, isPrinted: true }, found.items)}
+</div>`;
+  return { page: { title: 'Changes, printable', section: recordsSection, body } };
+}
+
+const columns = [
+  'recorded_at',
+  'what',
+  'id',
+  'document_id',
+  'version',
+  'outcome',
+  'field',
+  'from',
+  'to',
+  'note',
+  'by_type',
+  'by_id',
+  'by_name',
+  'client_ip',
+  'request_id',
+  'event_id',
+] as const;
+
+async function exportTimeline(ports: TimelinePorts, visit: Visit): Promise<Reply> {
+  const { workspace, caller } = visit;
+  const asked = askedFor(visit);
+  const { entry, id, filter, limits } = asked;
+  const view = await readRecord(ports, workspace, entry, id);
+  const parts = wholeTimeline(ports, workspace, entry, id, filter);
+  await recordAccess(ports.eventLog, caller, { action: 'record.read', kind: entry.kind, record_id: id });
+  const header = fileHeader(visit, { title: 'Changes', entry, view, rows: limitRows(asked) });
+  async function* lines(): AsyncGenerator<string> {
+    yield `${header}${csvLine(columns)}`;
+    for await (const items of parts) {
+      const accesses = accessesTo(items, { ...limits, format: 'csv' });
+      for (const access of accesses) await recordFurtherAccess(ports.eventLog, caller, access);
+      yield items.flatMap(linesOf).join('');
+    }
+  }
+  const today = new Date().toISOString().slice(0, 10);
+  const name = `changes-${entry.kind}-${workspace}-${today}.csv`;
+  return { download: { type: 'text/csv; charset=utf-8', name, body: Readable.from(lines()) } };
+}
+
+/** Returns a line for each changed field, and one for an entry without any. */
+function linesOf(item: TimelineItem): string[] {
+  const { version } = item;
+  const own: Partial<Record<(typeof columns)[number], string | number | undefined>> = {
+    recorded_at: version.recorded_at,
+    what: item.kind,
+    id: 'of' in item ? item.of?.id : item.id,
+    document_id: 'documentId' in item ? item.documentId : undefined,
+    version: version.version,
+    outcome: 'outcome' in version ? version.outcome : version.type,
+    note: noteOf(item),
+    by_type: version.principal.type,
+    by_id: version.principal.id,
+    by_name: version.principal.name ?? undefined,
+    client_ip: version.client_ip ?? undefined,
+    request_id: version.request_id,
+    event_id: version.event_id,
+  };
+  const changes = 'changes' in version ? version.changes : [];
+  const cell = (value: unknown) => (value === null ? undefined : String(value));
+  const fields = changes.map(({ field, from, to }) => ({ field, from: cell(from), to: cell(to) }));
+  return (fields.length === 0 ? [{}] : fields).map((field) => {
+    const line = { ...own, ...field };
+    return csvLine(columns.map((column) => line[column]));
+  });
+}
+
+function noteOf(item: TimelineItem): string | undefined {
+  if ('claimId' in item && item.claimId !== undefined) return `claim ${item.claimId}`;
+  if ('said' in item && item.said !== undefined) return item.said;
+  if ('filename' in item && item.filename !== undefined) return item.filename;
+  return item.version.reason;
 }

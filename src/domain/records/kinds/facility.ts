@@ -42,9 +42,9 @@ export const facility = defineKind({
       'telehealth',
       'other',
     ]),
-    phone: text('+1 402 555 0120'),
+    phone: foundBy('contact', text('+1 402 555 0120')),
     fax: text('+1 402 555 0121'),
-    email: text('office@clinic.example'),
+    email: foundBy('contact', text('office@clinic.example')),
     tax_id: text('12-3456789', 'Federal tax ID (EIN); required for claim submission'),
     clia_number: text(
       '28D1234567',

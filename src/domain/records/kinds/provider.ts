@@ -37,8 +37,8 @@ export const provider = defineKind({
       'number',
       digits(10, '1234567893', '10 digits; required for claim submission, send it when available'),
     ),
-    email: text('ada.nguyen@clinic.example'),
-    phone: text('+1 402 555 0110'),
+    email: foundBy('contact', text('ada.nguyen@clinic.example')),
+    phone: foundBy('contact', text('+1 402 555 0110')),
     role: oneOf([
       'attending_physician',
       'rendering_provider',

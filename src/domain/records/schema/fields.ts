@@ -47,9 +47,9 @@ function withoutControlCharacters(text: string): string {
 
 /**
  * How the search finds a record by a field: a name by its words; a date in its usual forms; a number also without its
- * punctuation.
+ * punctuation; a phone number or e-mail address, too, although results do not show it.
  */
-export type FoundAs = 'name' | 'date' | 'number';
+export type FoundAs = 'name' | 'date' | 'number' | 'contact';
 
 const foundAs = new WeakMap<z.ZodType, FoundAs>();
 

@@ -6,7 +6,7 @@ import type { DisclosedRange } from '../../../domain/events/payloads.ts';
 import { kindOfStream, kindPartition, recordIdOf, recordStream } from '../../../domain/events/streams.ts';
 import { evolveRecord, type RecordState } from '../../../domain/records/fold.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
-import { type CatalogEntry, recordName } from '../../../domain/records/schema/kind.ts';
+import { type CatalogEntry, type RecordFields, recordName } from '../../../domain/records/schema/kind.ts';
 import { type Filter, listOf, passes } from '../../../domain/records/searchIndex.ts';
 import { ServiceError, UnreadableError, unavailable } from '../../../platform/errors.ts';
 import type { ReadModels, Row } from '../../../storage/readModels.ts';
@@ -315,6 +315,8 @@ async function unlessGone<Result>(reading: Promise<Result>): Promise<Result | un
 export interface RecordNames {
   /** Undefined where the record has no name, does not exist, or was erased. */
   nameOf(kind: string, id: string): string | undefined;
+  /** The fields of an encounter, which has no name of its own; undefined as for names. */
+  fieldsOf(kind: string, id: string): RecordFields | undefined;
   /** For each kind that is named here: where in the log those records begin, for the audit trail. */
   shown: { kind: string; shown: DisclosedRange }[];
 }
@@ -332,17 +334,21 @@ export async function readRecordNames(
   if (streams.length > 0) await caughtUp(ports, recordsModel, 'list of records');
   const rows = await ports.readModels.load(recordsModel, streams);
   const names = new Map<string, string>();
+  const encounters = new Map<string, RecordFields>();
   for (const row of rows) {
     const state = bodyOf(row);
-    const name = state && !state.erased ? recordName(state.fields) : undefined;
+    if (state === undefined || state.erased) continue;
+    const name = recordName(state.fields);
     if (name !== undefined) names.set(row.id, name);
+    else if (state.kind === encounter.kind) encounters.set(row.id, state.fields);
   }
   const named = Map.groupBy(
-    rows.filter(({ id }) => names.has(id)),
+    rows.filter(({ id }) => names.has(id) || encounters.has(id)),
     ({ id }) => kindOfStream(id),
   );
   return {
     nameOf: (kind, id) => names.get(recordStream(workspace, kind, id)),
+    fieldsOf: (kind, id) => encounters.get(recordStream(workspace, kind, id)),
     shown: [...named].map(([kind, some]) => ({
       kind,
       shown: { ranges: rangesOf(some, true), count: some.length },

@@ -3,7 +3,13 @@ import { documentSearchModel } from '../../../../projections/documentSearch.ts';
 import { bodyOf, type Incomplete } from '../../../../projections/projection.ts';
 import { recordsModel } from '../../../../projections/records.ts';
 import type { Position } from '../../../domain/events/event.ts';
-import { documentIdsOf, kindOfStream, kindPartition, recordIdOf } from '../../../domain/events/streams.ts';
+import {
+  documentIdsOf,
+  kindOfStream,
+  kindPartition,
+  recordIdOf,
+  recordStream,
+} from '../../../domain/events/streams.ts';
 import { catalogEntry } from '../../../domain/records/catalog.ts';
 import type { DocumentState } from '../../../domain/records/document.ts';
 import type { RecordState } from '../../../domain/records/fold.ts';
@@ -225,6 +231,34 @@ export async function searchRecords(
       ? `${next.tier}.${encodeToken(next.below ?? Number.MAX_SAFE_INTEGER, [scope, next.tier])}`
       : null,
   };
+}
+
+/** A record of which only the id is left. */
+export interface FoundErased {
+  kind: string;
+  id: string;
+  erased_at: string;
+}
+
+/**
+ * Resolves with the erased records that have exactly this id, including every erasure acknowledged before the call.
+ * Rejects with `unavailable`.
+ */
+export async function findErased(
+  ports: QueryPorts,
+  workspace: string,
+  id: string,
+  kinds: readonly string[],
+): Promise<FoundErased[]> {
+  const searched = kinds.filter((kind) => kind !== 'document');
+  if (!id.isWellFormed() || searched.length === 0) return [];
+  await caughtUp(ports, recordsModel, 'search');
+  const streams = searched.map((kind) => recordStream(workspace, kind, id));
+  const rows = await ports.readModels.load(recordsModel, streams);
+  return rows.flatMap((row) => {
+    const state = bodyOf(row);
+    return state?.erased ? [{ kind: state.kind, id, erased_at: state.updatedAt }] : [];
+  });
 }
 
 /** How far a search has got. */

@@ -1,0 +1,160 @@
+import { type Cause, type CauseGrouping, findCauses } from '../../modules/readiness/causes.ts';
+import { type FilingAges, readFilingAges } from '../../modules/readiness/filingAges.ts';
+import type { WorklistSelection } from '../../modules/readiness/worklistFanOut.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
+import type { QueryPorts } from '../../modules/records/queries/records.ts';
+import { defectText } from '../components/defects.ts';
+import { type Html, type HtmlValue, html } from '../components/page.ts';
+import { type TableColumn, table } from '../components/tables.ts';
+import { empty, titleOf } from '../components/text.ts';
+import { worklistPath } from '../components/urls.ts';
+
+/** By what the columns of the matrix are told apart. */
+export const matrixGroupings = ['payer', 'facility', 'provider'] as const;
+export type MatrixGrouping = Extract<CauseGrouping, (typeof matrixGroupings)[number]>;
+
+/** Columns of a matrix; all others are one. */
+const MOST_COLUMNS = 5;
+const MOST_LOOKED_AT = 100_000;
+
+/** What is counted of the encounters that a page selects. */
+export interface DefectCounts {
+  causes: readonly Cause[];
+  isWhole: boolean;
+  ages: FilingAges;
+}
+
+/** Counts the defects within any limits of a page. Rejects with `unavailable`. */
+export async function readDefects(
+  { readModels }: QueryPorts,
+  workspace: string,
+  selection: WorklistSelection,
+  grouping: MatrixGrouping,
+): Promise<DefectCounts> {
+  const [{ causes, isWhole }, ages] = await Promise.all([
+    findCauses(readModels, workspace, selection, grouping, MOST_LOOKED_AT),
+    readFilingAges(readModels, workspace, selection, Date.now()),
+  ]);
+  return { causes, isWhole, ages };
+}
+
+/** Returns the records that a matrix names. */
+export function namedInMatrix({ causes }: DefectCounts): { kind: string; id: string }[] {
+  return columnsOf(causes);
+}
+
+/** Returns the most frequent ones first. */
+function columnsOf(causes: readonly Cause[]): { kind: string; id: string }[] {
+  const sums = new Map<string, { record: { kind: string; id: string }; count: number }>();
+  for (const { record, encounters } of causes) {
+    if (record === undefined) continue;
+    const sum = sums.get(record.id) ?? { record, count: 0 };
+    sums.set(record.id, { record, count: sum.count + encounters });
+  }
+  const sorted = [...sums.values()].sort((a, b) => b.count - a.count);
+  return sorted.slice(0, MOST_COLUMNS).map(({ record }) => record);
+}
+
+interface Row {
+  rule: string;
+  causes: readonly Cause[];
+  count: number;
+}
+
+/** Where a matrix is shown. */
+interface Place {
+  workspace: string;
+  /** What limits the page, as in its address. */
+  limits: Record<string, string>;
+  grouping: MatrixGrouping;
+  names: RecordNames | undefined;
+}
+
+/** Returns the defects by payer, facility or provider: those that block, and warnings apart; each count leads to its encounters. */
+export function defectMatrix(place: Place, counts: DefectCounts): Html {
+  const { causes, isWhole, ages } = counts;
+  const byRule = Map.groupBy(causes, ({ rule, severity }) => `${severity} ${rule}`);
+  const rows = [...byRule.values()]
+    .map((own): Row & Pick<Cause, 'severity'> => ({
+      rule: own[0]?.rule ?? '',
+      severity: own[0]?.severity ?? 'warns',
+      causes: own,
+      count: own.reduce((sum, { encounters }) => sum + encounters, 0),
+    }))
+    .sort((a, b) => b.count - a.count);
+  const [blocking, warning] = [
+    rows.filter(({ severity }) => severity === 'blocks'),
+    rows.filter(({ severity }) => severity === 'warns'),
+  ];
+  const columns = columnsOf(causes);
+  const hasAges = Object.values(ages).some((count) => count > 0);
+  return html`${hasAges && agesLine(ages)}
+<nav class="tabs" aria-label="Columns"><ul>${matrixGroupings.map(
+    (one) =>
+      html`<li><a href="${worklistPath(place.workspace, { ...place.limits, by: one })}#defects"${one === place.grouping && html` aria-current="page"`}>By ${one}</a></li>`,
+  )}</ul></nav>
+${blocking.length > 0 ? matrixTable(place, 'Defects that block billing', columns, blocking) : empty('No defects block them.')}
+${
+  warning.length > 0 &&
+  html`<details><summary>Warnings: ${warning.length} ${warning.length === 1 ? 'kind' : 'kinds'}, which do not block</summary>
+${matrixTable(place, 'Warnings', columns, warning)}</details>`
+}
+${!isWhole && html`<p class="muted">Counts only the first ${MOST_LOOKED_AT.toLocaleString('en-US')} encounters. Narrow the list to count all.</p>`}`;
+}
+
+function agesLine({ lost, thisWeek, nextWeek, thisMonth }: FilingAges): Html {
+  const part = (count: number, text: string) =>
+    html`<div><dt>${text}</dt><dd>${count.toLocaleString('en-US')}</dd></div>`;
+  return html`<dl class="ages" aria-label="Blocked encounters by filing limit">
+${part(thisWeek, 'Lost this week')}${part(nextWeek, 'Lost next week')}${part(thisMonth, 'Lost within 30 days')}${part(lost, 'Past the filing limit')}</dl>`;
+}
+
+function matrixTable(
+  { workspace, limits, grouping, names }: Place,
+  label: string,
+  columns: readonly { kind: string; id: string }[],
+  rows: readonly Row[],
+): Html {
+  const cell = (count: number, more: Record<string, string>): HtmlValue =>
+    count > 0 &&
+    html`<a href="${worklistPath(workspace, { ...limits, ...more, by: grouping })}#list">${count.toLocaleString('en-US')}</a>`;
+  const sumOf = (causes: readonly Cause[]) => causes.reduce((sum, { encounters }) => sum + encounters, 0);
+  const isListed = ({ record }: Cause) => columns.some(({ id }) => id === record?.id);
+  const isOthers = ({ causes }: Row) =>
+    causes.some((cause) => cause.record !== undefined && !isListed(cause));
+  const isNone = ({ causes }: Row) => causes.some(({ record }) => record === undefined);
+  const all: TableColumn<Row>[] = [
+    { title: 'Defect', isHeader: true, cell: ({ rule }) => defectText(rule) },
+    { title: 'All', cell: ({ rule, count }) => html`<strong>${cell(count, { rule })}</strong>` },
+    ...columns.map(
+      ({ kind, id }): TableColumn<Row> => ({
+        title: names?.nameOf(kind, id) ?? id,
+        cell: ({ rule, causes }) =>
+          cell(sumOf(causes.filter(({ record }) => record?.id === id)), { rule, [`${kind}_id`]: id }),
+      }),
+    ),
+    ...(rows.some(isOthers)
+      ? [
+          {
+            title: 'Others',
+            cell: ({ causes }: Row) => {
+              const count = sumOf(causes.filter((one) => one.record !== undefined && !isListed(one)));
+              return count > 0 && count.toLocaleString('en-US');
+            },
+          },
+        ]
+      : []),
+    ...(rows.some(isNone)
+      ? [
+          {
+            title: `No ${titleOf(grouping).toLowerCase()}`,
+            cell: ({ causes }: Row) => {
+              const count = sumOf(causes.filter(({ record }) => record === undefined));
+              return count > 0 && count.toLocaleString('en-US');
+            },
+          },
+        ]
+      : []),
+  ];
+  return html`<div class="matrix">${table(label, all, rows)}</div>`;
+}

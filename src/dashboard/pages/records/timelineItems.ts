@@ -1,0 +1,160 @@
+import { catalogEntry } from '../../../domain/records/catalog.ts';
+import type { AccessRecorded } from '../../../modules/audit/recordAccess.ts';
+import type { RecordVersion } from '../../../modules/records/queries/history.ts';
+import type { RecordNames } from '../../../modules/records/queries/lists.ts';
+import type { TimelineItem } from '../../../modules/records/queries/wholeTimeline.ts';
+import { changeCount, changeList, originNote, outcomeBadge } from '../../components/history.ts';
+import { type Html, type HtmlValue, html } from '../../components/page.ts';
+import { who } from '../../components/people.ts';
+import { badge, bdi, code, empty, fieldLabel, time } from '../../components/text.ts';
+import { comparePath, documentsPath, holdsPath, recordPath } from '../../components/urls.ts';
+
+/** Returns an access for each record and document of which something is shown. */
+export function accessesTo(items: readonly TimelineItem[], query: Record<string, unknown>): AccessRecorded[] {
+  const accesses = new Map<string, AccessRecorded>();
+  for (const item of items) {
+    const access = accessTo(item, query);
+    accesses.set(JSON.stringify(access), access);
+  }
+  return [...accesses.values()];
+}
+
+function accessTo(item: TimelineItem, query: Record<string, unknown>): AccessRecorded {
+  if ('documentId' in item) {
+    const { kind, id, documentId } = item;
+    return { action: 'document.history', kind, record_id: id, document_id: documentId, query };
+  }
+  if ('of' in item)
+    return { action: 'hold.list', ...(item.of && { kind: item.of.kind, record_id: item.of.id }) };
+  if (item.kind === 'billing')
+    return { action: 'record.readiness', kind: 'encounter', record_id: item.id, query };
+  return { action: 'record.history', kind: item.kind, record_id: item.id, query };
+}
+
+/** Where a timeline is shown. */
+interface Place {
+  workspace: string;
+  /** The record whose timeline it is. */
+  record: { kind: string; id: string };
+  names: RecordNames | undefined;
+  /** Every change is open, and nothing is a link: for paper. */
+  isPrinted?: boolean;
+}
+
+/** Returns the entries of a timeline. */
+export function itemList(place: Place, items: readonly TimelineItem[]): Html {
+  if (items.length === 0) return empty('No changes match.');
+  return html`<ol class="timeline">${items.map((item) => html`<li class="version">${entryOf(place, item)}</li>`)}</ol>`;
+}
+
+/** What an entry is, in words. */
+interface Told {
+  path: string | undefined;
+  title: HtmlValue;
+  mark: Html;
+  details: HtmlValue;
+}
+
+function entryOf(place: Place, item: TimelineItem): Html {
+  const { version } = item;
+  const { path, title, mark, details } = told(place, item);
+  const heading =
+    path === undefined || place.isPrinted ? title : html`<a href="/dashboard${path}">${title}</a>`;
+  return html`<div class="version-line">
+<h3>${heading}</h3>
+${mark}
+<span class="version-when">${time(version.recorded_at)} by ${who(version.principal)}</span>
+</div>
+${details}
+${version.reason !== undefined && html`<p>Reason: ${bdi(version.reason)}</p>`}
+<p class="origin muted">${originNote(place.workspace, version)}</p>`;
+}
+
+function told(place: Place, item: TimelineItem): Told {
+  if ('documentId' in item) return toldOfDocument(place, item);
+  if ('of' in item) return toldOfHold(place, item);
+  if (item.kind === 'billing') return toldOfBilling(place, item as Billing);
+  return toldOfRecord(place, item as OfRecord);
+}
+
+type OfRecord = Extract<TimelineItem, { version: RecordVersion }>;
+type OfDocument = Extract<TimelineItem, { documentId: string }>;
+type Billing = Extract<TimelineItem, { kind: 'billing' }>;
+type OfHold = Extract<TimelineItem, { of: unknown }>;
+
+/** Returns what something is called on the timeline of a record: that record itself needs no name. */
+function called({ record, names }: Place, kind: string, id: string): HtmlValue {
+  const { title } = catalogEntry(kind);
+  if (record.kind === kind && record.id === id) return title;
+  const name = names?.nameOf(kind, id);
+  return name === undefined ? html`${title} ${code(id)}` : html`${title} ${bdi(name)} ${code(id)}`;
+}
+
+function toldOfRecord(place: Place, { kind, id, version }: OfRecord): Told {
+  const { version: number, outcome, changes } = version;
+  const path = `${recordPath(place.workspace, kind, id)}${outcome === 'erased' ? '' : `?version=${number}`}`;
+  return {
+    path,
+    title: html`${called(place, kind, id)}, version ${number}`,
+    mark: outcomeBadge(version),
+    details:
+      changes.length === 0
+        ? html`<p class="muted">${changeCount(version)}</p>`
+        : changesOf(place, { kind, id, version }),
+  };
+}
+
+/** Maximum number of changed fields that are named without expanding them. */
+const MAX_NAMED = 4;
+
+function changesOf({ workspace, isPrinted }: Place, { kind, id, version }: OfRecord): Html {
+  const { version: number, outcome, changes } = version;
+  if (isPrinted) return changeList(changes);
+  const more = changes.length - MAX_NAMED;
+  const named = changes.slice(0, MAX_NAMED).map(({ field }) => fieldLabel(field));
+  const summary =
+    outcome === 'created'
+      ? changeCount(version)
+      : `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const isOpen = outcome !== 'created' && more <= 0;
+  return html`<details${isOpen && html` open`}><summary>${summary}</summary>${changeList(changes)}${
+    outcome === 'updated' &&
+    html`<p><a href="/dashboard${comparePath(workspace, kind, id, number - 1, number)}">Compare versions ${number - 1} and ${number}</a></p>`
+  }</details>`;
+}
+
+const documentTexts: Record<string, [text: string, tone: 'good' | 'bad']> = {
+  DocumentUploaded: ['uploaded', 'good'],
+  DocumentRemoved: ['removed', 'bad'],
+  DocumentErased: ['erased', 'bad'],
+};
+
+function toldOfDocument(place: Place, { id, documentId, version, filename }: OfDocument): Told {
+  const [text, tone] = documentTexts[version.type] ?? [version.type, 'bad'];
+  return {
+    path: documentsPath(place.workspace, id, documentId),
+    title: html`Document ${filename === undefined ? code(documentId) : bdi(filename)}, version ${version.version}`,
+    mark: badge(text, tone),
+    details: html`<p class="muted">${filename !== undefined && html`${code(documentId)}, `}${called(place, 'encounter', id)}</p>`,
+  };
+}
+
+function toldOfBilling(place: Place, { id, claimId, said }: Billing): Told {
+  const isBilled = claimId !== undefined;
+  return {
+    path: recordPath(place.workspace, 'encounter', id),
+    title: called(place, 'encounter', id),
+    mark: badge(isBilled ? 'billed' : 'changes acknowledged', isBilled ? 'good' : 'neutral'),
+    details: isBilled ? html`<p>Claim ${code(claimId)}</p>` : html`<p>Reason: ${bdi(said ?? '')}</p>`,
+  };
+}
+
+function toldOfHold(place: Place, { of, version, said }: OfHold): Told {
+  const isAdded = version.type === 'HoldAdded';
+  return {
+    path: holdsPath(place.workspace),
+    title: html`Legal hold on ${of ? called(place, of.kind, of.id) : 'the workspace'}`,
+    mark: badge(isAdded ? 'placed' : 'released', isAdded ? 'bad' : 'good'),
+    details: html`<p>Reason: ${bdi(said)}</p>`,
+  };
+}
