@@ -117,6 +117,11 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       load: async () => (await import('./commands/import/command.ts')).addImportCommand,
     },
     {
+      name: 'watch',
+      summary: 'Import the files that are dropped into a folder',
+      load: async () => (await import('./commands/watch/command.ts')).addWatchCommand,
+    },
+    {
       name: 'pull',
       summary: 'Read changes from an EMR and import them',
       description: 'EMRs that do not send: what changed there is read and imported.',

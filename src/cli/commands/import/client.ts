@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { FieldMessage } from '../../../platform/errors.ts';
 import { version } from '../../../platform/version.ts';
 import { failureOf, parseJson, retryAfterSeconds } from '../../lib/client.ts';
-import { ImportError, NothingAccepted } from './source.ts';
+import { ImportDelayed, ImportError, NothingAccepted } from './source.ts';
 
 /** The parts of an OperationOutcome (FHIR R4, 2.28) that are reported. */
 export const outcomeSchema = z.object({
@@ -173,8 +173,8 @@ export class ImportClient {
   }
 
   /** The error for a service that cannot accept records. */
-  away(reason: string): ImportError {
-    return new ImportError(
+  away(reason: string): ImportDelayed {
+    return new ImportDelayed(
       `${this.#options.url.href} cannot accept records (${reason}). When it can, run the same import again: it resumes where it stopped.`,
     );
   }

@@ -9,7 +9,7 @@ import { type Answer, type ImportClient, refusedBatch, wholeAnswer } from './cli
 import {
   chunks,
   type DocumentFolder,
-  ImportError,
+  ImportDelayed,
   type ImportSource,
   oneAhead,
   type Row,
@@ -199,7 +199,7 @@ export class ReportFile<Line extends ReportLine> {
       work();
     } catch (error) {
       const { code } = error as { code?: string };
-      throw new ImportError(`The file ${this.path} cannot be written (${code}).`);
+      throw new ImportDelayed(`The file ${this.path} cannot be written (${code}).`);
     }
   }
 

@@ -54,6 +54,9 @@ export interface ImportSource {
 /** Ends an import early; the message says what to do about it. */
 export class ImportError extends CommandError {}
 
+/** Something was in the way that may be gone later: the service was unavailable, or a disk full. */
+export class ImportDelayed extends ImportError {}
+
 /** The service accepts nothing at all: not with this key, or not at this address. */
 export class NothingAccepted extends ImportError {}
 

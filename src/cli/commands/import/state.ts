@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { FieldMessage } from '../../../platform/errors.ts';
-import { changedFiles, ImportError, type Row, type SourceRecord } from './source.ts';
+import { changedFiles, ImportDelayed, ImportError, type Row, type SourceRecord } from './source.ts';
 
 const kindCountsSchema = z.object({ accepted: z.int(), rejected: z.int() });
 
@@ -237,7 +237,7 @@ export class ImportState {
       this.#text = text;
     } catch (error) {
       if (error instanceof ImportError) throw error;
-      throw new ImportError(
+      throw new ImportDelayed(
         `The file ${this.path} cannot be written (${(error as { code?: string }).code}).`,
       );
     }
