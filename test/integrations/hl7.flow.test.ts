@@ -199,6 +199,22 @@ onEmbeddedEngines((start) => {
     expect((await client.get('/integration/encounters/V-1001')).body.record).toMatchObject({
       ...{ patient_id: 'P-88', date_of_service: '2026-03-14T09:30:00-05:00', facility_id: 'ELMST' },
     });
+    // The facility of the source is for encounters that have none: a message without one leaves it.
+    const later = hl7Fixture('adt-a01-admission')
+      .toString()
+      .replace(/^PV1\|.*$/m, 'PV1|1|I|||||||||||||||||V-1001');
+    for (const [visit, facility_id] of [
+      ['V-1001', 'ELMST'],
+      ['V-1002', 'main'],
+    ]) {
+      const control = `later-${visit}`;
+      const text = later
+        .replaceAll('V-1001', String(visit))
+        .replace(/(\|ADT\^A01[^|]*\|)[^|]*/, `$1${control}`);
+      await send(client, text);
+      const { body } = await client.get(`/integration/encounters/${visit}`);
+      expect(body.record).toMatchObject({ facility_id });
+    }
   });
 
   test.each([

@@ -48,17 +48,20 @@ test('a message brings its own delimiters', () => {
       }),
       { ...attending, fields: { id: 'D-9', first_name: 'Kofi', last_name: 'Osei' } },
       { ...facility, fields: { id: 'clinic', name: 'Clinic' } },
-      begunEncounter({
-        ...{
-          id: 'V-2001',
-          patient_id: '0816',
-          provider_id: 'D-9',
-          facility_id: 'clinic',
-          visit_type: 'outpatient',
-        },
-        ...{ date_of_service: '2026-03-10T08:15:00-05:00', status: 'in-progress', is_completed: false },
-        ...{ voided_at: null, void_reason: null },
-      }),
+      {
+        ...begunEncounter({
+          ...{
+            id: 'V-2001',
+            patient_id: '0816',
+            provider_id: 'D-9',
+            facility_id: 'clinic',
+            visit_type: 'outpatient',
+          },
+          ...{ date_of_service: '2026-03-10T08:15:00-05:00', status: 'in-progress', is_completed: false },
+          ...{ voided_at: null, void_reason: null },
+        }),
+        ifUnset: ['facility_id'],
+      },
     ],
     issues: [],
   });

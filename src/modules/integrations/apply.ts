@@ -176,8 +176,9 @@ async function presentlySaid(
   const said = new Map<RecordOperation, RecordOperation>();
   for (const one of records.filter((each) => !present.has(each))) {
     const stream = recordStream(caller.workspace, one.kind, one.fields.id);
-    if (one.given && !states.has(stream)) states.set(stream, await currentState(ports, one.kind, stream));
-    const state = one.given && states.get(stream);
+    const isJudged = one.given !== undefined || one.ifUnset !== undefined;
+    if (isJudged && !states.has(stream)) states.set(stream, await currentState(ports, one.kind, stream));
+    const state = isJudged ? states.get(stream) : undefined;
     const now = saidOf(one, state?.erased ? undefined : state?.fields);
     if (now) said.set(one, now);
   }

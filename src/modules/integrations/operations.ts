@@ -24,6 +24,8 @@ export interface RecordOperation {
    * - `begun`: the encounter stays completed if it is, and not void, unless it now begins at another time.
    */
   given?: 'present' | 'planned' | 'begun';
+  /** Names of fields that apply only where the record has none: those that the source says, and the message does not. */
+  ifUnset?: readonly string[];
   /** It is based on this version of the record, and is refused where there is another one by then. */
   version?: number;
 }
@@ -131,7 +133,14 @@ export function saidOf(
 ): RecordOperation | undefined {
   const { fields, given } = operation;
   if (given === 'present' && present === undefined) return undefined;
-  if (present === undefined || present.voided_at != null) return operation;
+  if (present === undefined) return operation;
+  const kept = (operation.ifUnset ?? []).filter((name) => present[name] != null);
+  if (kept.length > 0) {
+    const said = Object.entries(fields).filter(([name]) => !kept.includes(name));
+    const { ifUnset: _, ...rest } = operation;
+    return saidOf({ ...rest, fields: Object.fromEntries(said) as RecordFields }, present);
+  }
+  if (present.voided_at != null) return operation;
   if (given === 'planned' && (present.is_completed === true || BEGUN.has(String(present.status))))
     return undefined;
   const isLate = given === 'begun' && present.is_completed === true && !isOtherTime(fields, present);

@@ -20,7 +20,7 @@ import { sourcedPatientId } from './patient.ts';
 function facilityOf(
   { source }: MappingContext,
   visit: Segment | undefined,
-): { id: Sourced | undefined; operations: RecordOperation[] } {
+): { id: Sourced | undefined; isDefault?: boolean; operations: RecordOperation[] } {
   const named = (field: number, component = 1, subcomponent = 1) =>
     sourced(visit?.value(field, component, subcomponent), visit?.at(field, component));
   if (visit === undefined) return { id: undefined, operations: [] };
@@ -30,7 +30,10 @@ function facilityOf(
   if (id === undefined) return { id: inMessage, operations: [] };
   const name = unlessCleared(inMessage) ?? sourced(source.facility?.name, undefined, 'facility');
   const at = visit.at(own?.value ? 39 : 3);
-  return { id, operations: [recordOperation('facility', at, { id, name }, true)] };
+  return {
+    ...{ id, isDefault: inMessage === undefined },
+    operations: [recordOperation('facility', at, { id, name }, true)],
+  };
 }
 
 /** As named by assigning authorities (HD) and types of identifiers (table 0203). */
@@ -196,7 +199,12 @@ export function encounterOf(
   return [
     ...attending.operations,
     ...facility.operations,
-    { ...recordOperation('encounter', visit?.at() ?? 'PV1^1', fields, when.ifAbsent), ...when },
+    {
+      ...recordOperation('encounter', visit?.at() ?? 'PV1^1', fields, when.ifAbsent),
+      ...when,
+      // A field that a message does not have leaves what is known (HL7 v2.5.1, 2.5.3).
+      ...(facility.isDefault && { ifUnset: ['facility_id'] }),
+    },
   ];
 }
 
