@@ -269,7 +269,7 @@ async function listMessages({ workspace, rejected = false, limit, json }: ListOp
     writeTable(
       ['MESSAGE', 'RECEIVED', 'SOURCE', 'EVENT', 'CONTROL ID', 'STATE', 'RECORDS', 'PROBLEMS'],
       found.map(({ id, received_at, source, event = '', control_id = '', state, records, problems }) => [
-        ...[id, received_at, source, event, control_id, state].map(printable),
+        ...[id, received_at, source, event, control_id, state].map((text) => printable(text)),
         ...[String(records), String(problems.length)],
       ]),
     );

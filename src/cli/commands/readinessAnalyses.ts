@@ -246,7 +246,7 @@ function report({ encounters, flips, byPayer, byRule }: Simulation): void {
   writeBelow(
     ['RULE', 'WOULD FIND', 'WOULD FIND NO MORE', 'FOR EXAMPLE'],
     Object.entries(byRule).map(([rule, { found, gone, examples }]) => [
-      ...[rule, String(found), String(gone), examples.map(printable).join(' ')],
+      ...[rule, String(found), String(gone), examples.map((text) => printable(text)).join(' ')],
     ]),
   );
 }
