@@ -101,7 +101,7 @@ export async function startFaultyApp(
   const stateStore = withFaults(realStateStore, faults.stateStore);
   const documentStore = withFaults(realDocumentStore, faults.documentStore);
   const existence = new RecordExistence(eventLog, readModels);
-  const log = destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true });
+  const log = destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true, mkdir: true });
   const logger = createLogger('trace', log);
   const feed = new EventStream(feedThread(service.config.eventLogUrl), async () => ({
     key: randomBytes(32),
@@ -349,7 +349,7 @@ export function logLines(holding = ''): LogLine[] {
 
 const logger = createLogger(
   'trace',
-  destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true }),
+  destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true, mkdir: true }),
 );
 
 /** What `/readyz` at the port of the metrics answers. */
