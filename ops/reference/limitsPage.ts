@@ -1,4 +1,5 @@
 import { MAX_BATCH_BYTES, MAX_LINES } from '../../src/api/routes/batchParser.ts';
+import { MAX_RECONCILE_LINES } from '../../src/api/routes/reconcile.ts';
 import { MAX_BODY_BYTES, MAX_DEPTH, MAX_VALUES } from '../../src/api/server/body.ts';
 import { MAX_DOCUMENT_BYTES, MAX_FILENAME_LENGTH } from '../../src/domain/records/document.ts';
 import { MAX_ID_LENGTH } from '../../src/domain/records/schema/fields.ts';
@@ -32,6 +33,7 @@ export function limitsPage(): string {
     ['name of a file', `${MAX_FILENAME_LENGTH} characters`, '400 `validation_failed`'],
     ['lines of a batch', number(MAX_LINES), '413 `payload_too_large`'],
     ['batch', bytes(MAX_BATCH_BYTES), '413 `payload_too_large`'],
+    ['lines of a reconciliation', number(MAX_RECONCILE_LINES), 'the others are refused'],
     ['HL7 v2 message', bytes(MAX_MESSAGE_BYTES), 'a negative acknowledgment'],
     ['requests per minute and client', setBy('RATE_LIMIT_PER_MINUTE'), '429 `rate_limited`'],
     ['lines of batches per minute', setBy('BATCH_LINES_PER_MINUTE'), '429 `rate_limited`'],

@@ -150,6 +150,11 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       modules: [{ load: async () => (await import('./commands/undo.ts')).addUndoCommands }],
     },
     {
+      name: 'reconcile',
+      summary: 'Compare records with those of another system',
+      load: async () => (await import('./commands/reconcile.ts')).addReconcileCommand,
+    },
+    {
       name: 'readiness',
       summary: 'Set, simulate and measure the rules of readiness for billing',
       description:

@@ -57,8 +57,9 @@ onEmbeddedEngines((start) => {
       for (const { method, operation } of operationsOf(document)) {
         const { operationId, parameters = [], responses } = operation;
         const isTaken = parameters.some(({ name }: { name: string }) => name === 'Idempotency-Key');
-        // A search is a POST that writes nothing; interface engines send HL7 messages without headers of their own.
-        const isWithout = method === 'get' || ['search', 'receiveHl7Messages'].includes(operationId);
+        // A search and a reconciliation are POSTs that write nothing; interface engines send HL7 messages without headers of their own.
+        const isWithout =
+          method === 'get' || ['search', 'reconcile', 'receiveHl7Messages'].includes(operationId);
         expect([operationId, isTaken]).toEqual([operationId, !isWithout]);
         if (!isTaken) continue;
         expect(responses['200'].headers).toHaveProperty('Idempotent-Replayed');

@@ -9,6 +9,7 @@ export type { components, paths } from './generated/api.ts';
 export type { Records } from './Records.ts';
 export type { List, Page } from './readPages.ts';
 export type { Snapshot } from './readSnapshot.ts';
+export { recordDigest } from './recordDigest.ts';
 export type { BatchOptions } from './sendBatch.ts';
 export type * from './types.ts';
 export { type ReceivedMessage, verifyWebhook } from './verifyWebhook.ts';

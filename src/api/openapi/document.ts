@@ -10,6 +10,7 @@ import { batchResultSchema, batchSummarySchema } from '../schemas/batch.ts';
 import type { Answers, Endpoint } from '../schemas/endpoint.ts';
 import type { ErrorResponseName } from '../schemas/errors.ts';
 import { type HeaderName, headerRefs, headers, idempotencyKeyHeader } from '../schemas/headers.ts';
+import { reconcileLineSchema, reconcileResultSchema, reconcileSummarySchema } from '../schemas/reconcile.ts';
 import { errorSchema, tagOf } from '../schemas/records.ts';
 import { MESSAGES_TAG, webhookMessages } from '../schemas/webhooks.ts';
 import { errorRefs, errorResponseComponents } from './errorComponents.ts';
@@ -156,7 +157,10 @@ const securitySchemes = {
 const tags = [
   ...catalog.map((entry) => ({ name: tagOf(entry), description: entry.description })),
   { name: 'Search', description: 'Find records and documents by names, dates, ids and numbers.' },
-  { name: 'Batches', description: 'Many records in one request.' },
+  {
+    name: 'Batches',
+    description: 'Many records in one request: send them, or compare them with those of another system.',
+  },
   { name: 'HL7 v2', description: 'HL7 v2 messages.' },
   { name: 'Documents', description: 'PDF and DOCX files of an encounter.' },
   { name: 'Events', description: 'The stream of all events, and the event catalog.' },
@@ -218,7 +222,14 @@ function inlineMessageSchemas({ paths, webhooks, components = {}, ...document }:
 
 /** Returns the description of these endpoints, as an OpenAPI 3.1.0 document without servers. */
 export function buildDocument(endpoints: readonly Endpoint[]): object {
-  const named = [errorSchema, batchResultSchema, batchSummarySchema].map((schema) => ({
+  const named = [
+    errorSchema,
+    batchResultSchema,
+    batchSummarySchema,
+    reconcileLineSchema,
+    reconcileResultSchema,
+    reconcileSummarySchema,
+  ].map((schema) => ({
     type: 'schema' as const,
     schema,
   }));

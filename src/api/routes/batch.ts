@@ -20,11 +20,11 @@ import { writeOptions, writeQuerySchema } from './recordSchemas.ts';
 /** A client that accepts nothing for this long is considered dead. */
 const STALLED_MS = 30_000;
 
-/** Sends the results of a batch at the client's pace; resolves when all were handed over, or the client is gone. */
-async function sendResults(res: ServerResponse, results: OrderedResults): Promise<void> {
+/** Sends the results of lines at the client's pace; resolves when all were handed over, or the client is gone. */
+export async function sendResults(res: ServerResponse, results: AsyncIterable<string>): Promise<void> {
   const closed = new AbortController();
   res.once('close', () => closed.abort());
-  for await (const text of results.chunks()) {
+  for await (const text of results) {
     if (closed.signal.aborted || res.destroyed) return;
     if (res.write(text)) continue;
     const stalled = setTimeout(() => res.destroy(), STALLED_MS);
@@ -38,10 +38,13 @@ const path = '/integration/batch';
 const READ_WITHIN_MS = 300_000;
 
 /** JSON Lines, which OpenAPI can only describe as text: each line matches `line`. */
-const linesSchema = (line: object) =>
+export const linesSchema = (line: object) =>
   ({ type: 'string', contentMediaType: NDJSON, contentSchema: line }) as const;
-const component = (name: string) => ({ $ref: `#/components/schemas/${name}` });
-const linesOf = (values: readonly object[]) => values.map((value) => `${JSON.stringify(value)}\n`).join('');
+/** Refers to a named schema. */
+export const component = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+/** Returns JSON Lines. */
+export const linesOf = (values: readonly object[]) =>
+  values.map((value) => `${JSON.stringify(value)}\n`).join('');
 
 /** `POST /integration/batch`. */
 export const sendBatch = endpoint({
@@ -116,7 +119,7 @@ export const sendBatch = endpoint({
       return {
         // Buffering proxies are asked to pass every result on at once.
         headers: { 'Content-Type': NDJSON, 'X-Accel-Buffering': 'no' },
-        body: { send: (res) => sendResults(res, results) },
+        body: { send: (res) => sendResults(res, results.chunks()) },
       };
     } catch (error) {
       leave?.();

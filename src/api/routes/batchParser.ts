@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import { createGunzip, type Gunzip } from 'node:zlib';
 import { isJsonObject } from '../../domain/events/event.ts';
 import type { BatchLine } from '../../modules/records/commands/batchOrder.ts';
 import { ServiceError } from '../../platform/errors.ts';
@@ -27,7 +27,7 @@ const BEGINNING = /^\s*\{\s*"kind"\s*:\s*"([a-z_]+)"/;
 const BEGINNING_BYTES = 80;
 
 /** A line of a JSON Lines body; without its bytes, where it was too large to be kept. */
-class TextLine implements BatchLine {
+export class TextLine implements BatchLine {
   readonly number: number;
   readonly seemingKind: string | undefined;
   readonly bytes: Buffer | undefined;
@@ -72,13 +72,19 @@ interface LineLimits {
 
 const recordLimits: LineLimits = { bytes: MAX_BODY_BYTES, values: MAX_VALUES };
 
+/** Limits of a body of lines that are all held until the last one has arrived. */
+const heldLimits = { bytes: MAX_BATCH_BYTES, lines: MAX_LINES, values: MAX_BATCH_VALUES };
+/** Of a body whose lines are taken as they arrive. */
+const NO_LIMITS: typeof heldLimits = { bytes: Infinity, lines: Infinity, values: Infinity };
+
 /**
  * Splits the bytes of a body into lines as they arrive. Blank lines are numbered, and skipped; there may be as many of
  * them as of others.
  */
 class LineSplitter {
   readonly #limits: LineLimits;
-  readonly #lines: TextLine[] = [];
+  readonly #totals: typeof heldLimits;
+  #lines: TextLine[] = [];
   /** What has arrived of the current line, unless it is too large. */
   readonly #parts = new GatheredBytes();
   #partBytes = 0;
@@ -87,14 +93,15 @@ class LineSplitter {
   #number = 1;
   #blankLines = 0;
 
-  constructor(limits = recordLimits) {
+  constructor(limits = recordLimits, totals = heldLimits) {
     this.#limits = limits;
+    this.#totals = totals;
   }
 
   /** Takes more bytes. Throws `payload_too_large`. */
   add(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes > MAX_BATCH_BYTES) throw batchTooLarge();
+    if (this.#bytes > this.#totals.bytes) throw batchTooLarge();
     let begin = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, begin)) {
       this.#endLine(chunk.subarray(begin, end));
@@ -103,10 +110,17 @@ class LineSplitter {
     if (begin < chunk.length) this.#buffer(chunk.subarray(begin));
   }
 
-  /** Returns the lines, once all bytes have arrived. Throws `payload_too_large`. */
+  /** Returns the whole lines that have not been taken. */
+  take(): TextLine[] {
+    const lines = this.#lines;
+    this.#lines = [];
+    return lines;
+  }
+
+  /** Returns the lines that have not been taken, once all bytes have arrived. Throws `payload_too_large`. */
   end(): TextLine[] {
     this.#endLine(Buffer.alloc(0));
-    return this.#lines;
+    return this.take();
   }
 
   #buffer(part: Buffer): void {
@@ -133,14 +147,14 @@ class LineSplitter {
   #skip(): void {
     this.#blankLines += 1;
     // 64 MB of them are half a minute of work, and compressed no more than 64 KB.
-    if (this.#blankLines > MAX_LINES) throw batchTooLarge();
+    if (this.#blankLines > this.#totals.lines) throw batchTooLarge();
   }
 
   #push(bytes: Buffer | undefined): void {
-    if (this.#lines.length === MAX_LINES) throw batchTooLarge();
+    if (this.#lines.length === this.#totals.lines) throw batchTooLarge();
     const values = bytes ? valuesIn(bytes, this.#limits.values) : 0;
     if (values <= this.#limits.values) this.#values += values;
-    if (this.#values > MAX_BATCH_VALUES) throw batchTooLarge();
+    if (this.#values > this.#totals.values) throw batchTooLarge();
     this.#lines.push(new TextLine(this.#number, bytes, this.#refusal(bytes, values)));
   }
 
@@ -254,4 +268,46 @@ export async function readLines(
     });
     req.pipe(unzip);
   });
+}
+
+/**
+ * Returns the lines of a JSON Lines body as they arrive, those of a piece of the body at a time; no more of the body is read until they
+ * are taken. Called before the response begins. Throws `unsupported_media_type` for an unknown compression; the lines reject with
+ * `malformed_body` and `request_timeout`.
+ */
+export function arrivingLines({ req, res }: Pick<BodyContext, 'req' | 'res'>): AsyncIterable<TextLine[]> {
+  const unzip = isCompressed(req) ? createGunzip({ chunkSize: UNZIPPED_AT_A_TIME }) : undefined;
+  inviteBody(req, res);
+  return linesIn(req, unzip);
+}
+
+async function* linesIn(req: BodyContext['req'], unzip: Gunzip | undefined): AsyncGenerator<TextLine[]> {
+  const lines = new LineSplitter(recordLimits, NO_LIMITS);
+  let reason = malformedBody('broke off');
+  const fail = (error: ServiceError) => {
+    reason = error;
+    (unzip ?? req).destroy(error);
+  };
+  req.on(BROKEN_OFF, fail);
+  if (unzip) {
+    req.on('error', () => unzip.destroy(reason));
+    req.on('close', () => {
+      if (!req.complete) unzip.destroy(reason);
+    });
+    unzip.on('error', () => {
+      if (req.complete || !req.destroyed) reason = malformedBody('is not valid gzip');
+    });
+  }
+  try {
+    for await (const chunk of unzip ? req.pipe(unzip) : req) {
+      lines.add(chunk);
+      const whole = lines.take();
+      if (whole.length > 0) yield whole;
+    }
+  } catch {
+    throw reason;
+  } finally {
+    req.off(BROKEN_OFF, fail);
+  }
+  yield lines.end();
 }

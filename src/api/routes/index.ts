@@ -21,6 +21,7 @@ import { type ProofPorts, readDocumentProof, readRecordProof } from './proofs.ts
 import { readinessEndpoints } from './readiness.ts';
 import { answerEndpoints } from './readinessAnswers.ts';
 import { causeEndpoints } from './readinessCauses.ts';
+import { reconcile } from './reconcile.ts';
 import { recordEndpoints } from './records.ts';
 import { requestEndpoints } from './requests.ts';
 import { searchRecords } from './search.ts';
@@ -51,6 +52,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   ...billingEndpoints,
   sendBatch,
   recordImport,
+  reconcile,
   receiveMessages,
   searchRecords,
   ...documentEndpoints,

@@ -194,6 +194,11 @@ export function notLines(): ServiceError {
   );
 }
 
+/** Returns the refusal of a body of another type, for a reconciliation. */
+export function notReconcileLines(): ServiceError {
+  return new ServiceError('unsupported_media_type', `Send the lines in UTF-8 with Content-Type: ${NDJSON}.`);
+}
+
 /** Returns the refusal of a JSON body that is not a batch. */
 export function notAnArray(): ServiceError {
   return new ServiceError('validation_failed', 'The body must be an array of lines.');
@@ -249,6 +254,11 @@ export const errorResponses = {
       'The body is neither `application/x-ndjson` nor `application/json` in UTF-8, or is compressed with ' +
       'something other than gzip.',
     errors: { unsupported_media_type: notLines() },
+  },
+  NotReconcileLines: {
+    description:
+      'The body is not `application/x-ndjson` in UTF-8, or is compressed with something other than gzip.',
+    errors: { unsupported_media_type: notReconcileLines() },
   },
   InvalidUpload: {
     description: 'The form, its file or the path is not valid; nothing was stored.',

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
@@ -57,8 +58,19 @@ interface GetOptions {
   accept?: string;
   /** Sent as JSON in a POST: for what must not be in a URL. */
   body?: object;
+  /** Opens JSON Lines to POST; the response may begin before they end. */
+  lines?: () => Readable;
   /** Ends this request, including the response's body. */
   signal?: AbortSignal;
+}
+
+interface SentBody {
+  type: string;
+  content: NonNullable<RequestInit['body']>;
+}
+
+function jsonOf(body: object | undefined): SentBody | undefined {
+  return body && { type: 'application/json', content: JSON.stringify(body) };
 }
 
 /** Reads from a service with an API key. */
@@ -76,7 +88,7 @@ export class ServiceClient {
    */
   async get(
     path: string,
-    { query = {}, accept = 'application/json', body, signal }: GetOptions = {},
+    { query = {}, accept = 'application/json', body, lines, signal }: GetOptions = {},
   ): Promise<Response> {
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) {
@@ -84,7 +96,8 @@ export class ServiceClient {
     }
     const url = `${this.#address}${path}?${search.toString()}`;
     for (;;) {
-      const response = await this.#fetch(url, accept, body, signal);
+      const sent = lines ? { type: 'application/x-ndjson', content: Readable.toWeb(lines()) } : jsonOf(body);
+      const response = await this.#fetch(url, accept, sent, signal);
       if (response.status === 200) return response;
       const refused = refusedSchema.safeParse(parseJson(await response.text().catch(() => ''))).data;
       if (response.status !== 429) throw this.#refusal(response.status, refused?.error);
@@ -119,7 +132,7 @@ export class ServiceClient {
   async #fetch(
     url: string,
     accept: string,
-    body: object | undefined,
+    sent: SentBody | undefined,
     signal: AbortSignal | undefined,
   ): Promise<Response> {
     const ended = [signal, this.#options.signal].filter((one) => one !== undefined);
@@ -129,9 +142,9 @@ export class ServiceClient {
       return await fetch(url, {
         headers: {
           ...{ 'x-api-key': this.#options.key, accept, 'user-agent': `chartledger-cli/${version}` },
-          ...(body && { 'content-type': 'application/json' }),
+          ...(sent && { 'content-type': sent.type }),
         },
-        ...(body && { method: 'POST', body: JSON.stringify(body) }),
+        ...(sent && { method: 'POST', body: sent.content, duplex: 'half' }),
         redirect: 'manual',
         signal: AbortSignal.any([late.signal, ...ended]),
       });

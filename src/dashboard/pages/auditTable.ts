@@ -15,6 +15,7 @@ const accessTexts: Record<AccessAction, string> = {
   'record.read': 'Record read',
   'record.list': 'Records listed',
   'record.search': 'Records searched',
+  'record.reconcile': 'Records reconciled',
   'record.history': 'History read',
   'record.proof': 'Version proof read',
   'record.readiness': 'Encounter readiness read',

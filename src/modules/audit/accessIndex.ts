@@ -274,10 +274,18 @@ function addVersion(versions: Map<number, AccessedVersion>, event: RecordedEvent
   versions.set(revision + 1, { version: revision + 1, position, type });
 }
 
+/** Accesses whose ranges are where records begin. */
+const listingActions: ReadonlySet<string> = new Set<AccessAction>([
+  'record.list',
+  'record.reconcile',
+  'retention.list',
+]);
+
 /** Accesses whose entries name ranges of the log, or several records, not a single one. */
 const rangeActions: readonly AccessAction[] = [
   'record.list',
   'record.search',
+  'record.reconcile',
   'record.readiness',
   'readiness.export',
   'readiness.simulation',
@@ -363,7 +371,7 @@ export class AccessIndex {
     } else if (shown.things) {
       for (const one of shown.things)
         yield* this.#namedBy({ kind: one.kind, id: one.record_id, documentId: one.document_id });
-    } else if (action === 'record.list' || action === 'retention.list') {
+    } else if (action !== undefined && listingActions.has(action)) {
       for (const place of this.#within(shown)) {
         if (place.thing.kind === kind && wasListed(place, entry)) yield { thing: place.thing };
       }

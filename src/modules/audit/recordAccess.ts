@@ -18,6 +18,7 @@ export const accessActions = [
   'record.read',
   'record.list',
   'record.search',
+  'record.reconcile',
   'record.history',
   'record.proof',
   'record.readiness',
@@ -80,7 +81,10 @@ export interface AccessSubject {
 /** Data of `AccessRecorded`. */
 export interface AccessRecorded extends AccessSubject {
   action: AccessAction;
-  /** What was requested besides the subject, such as `version`, `as_of` or `limit`, as sent. */
+  /**
+   * What was requested besides the subject, such as `version`, `as_of` or `limit`, as sent; for a reconciliation, how many records had
+   * each outcome.
+   */
   query?: Record<string, unknown>;
   /** What was shown or sent, if more than the subject. */
   shown?: DisclosedRange;

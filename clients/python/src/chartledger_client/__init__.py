@@ -2,6 +2,7 @@
 
 from ._async._chartledger import AsyncChartledger
 from ._async._events import AsyncCheckpoint
+from ._digest import record_digest
 from ._error import ChartledgerError
 from ._sync._chartledger import Chartledger
 from ._sync._events import Checkpoint
@@ -20,5 +21,6 @@ __all__ = [
     "EventType",
     "Kind",
     "WebhookMessage",
+    "record_digest",
     "verify_webhook",
 ]

@@ -355,6 +355,73 @@ class BatchSummary(TypedDict):
     summary: BatchSummarySummary
 
 
+class ReconcileLineRecord(TypedDict):
+    pass
+
+
+class ReconcileLine(TypedDict):
+    """What the caller knows of one record: with neither version, digest nor record, that it exists."""
+
+    kind: Kind
+    # Id of the record; may be left out with `record`
+    id: NotRequired[str]
+    # The version that the caller has
+    version: NotRequired[int]
+    # SHA-256 of the canonical JSON (RFC 8785) of its fields, in hexadecimal
+    digest: NotRequired[str]
+    # All of its fields
+    record: NotRequired[ReconcileLineRecord]
+
+
+class ReconcileResult(TypedDict):
+    """What became of the comparison of one record."""
+
+    # Number of the line, starting at 1; absent with `missing_there`
+    line: NotRequired[int]
+    # As sent; `null` if it is not a kind
+    kind: Kind | None
+    # As sent; `null` if it is not valid
+    id: str | None
+    # `same`: everything that was sent is as it is here. `different`: something is not. `missing_here`: there is no such record. `missing_there`: no line named this record. `merged`: it differs, and it is a patient that was merged into another. `erased`: it was erased. `unreadable`: it has an event that only a newer version of the service can read. `refused`: the line is not valid, or the key may not read records of its kind.
+    outcome: Literal[
+        "same", "different", "missing_here", "missing_there", "merged", "erased", "unreadable", "refused",
+    ]
+    # The current version here
+    version: NotRequired[int]
+    # For a line with `record`: names of the fields that differ, those of an insurance dotted
+    different_fields: NotRequired[list[str]]
+    # The patient into which this one was merged
+    merged_into: NotRequired[str]
+    # When it was erased
+    erased_at: NotRequired[str]
+    # What went wrong, for humans
+    error: NotRequired[str]
+    # What went wrong, for programs
+    code: NotRequired[ErrorCode]
+    # The fields at fault
+    details: NotRequired[list[ErrorDetail]]
+
+
+class ReconcileSummarySummary(TypedDict):
+    # Lines sent
+    lines: int
+    same: int
+    different: int
+    missing_here: int
+    merged: int
+    erased: int
+    unreadable: int
+    refused: int
+    # Only if they were requested; `null` if there were too many lines to find them
+    missing_there: NotRequired[int | None]
+
+
+class ReconcileSummary(TypedDict):
+    """The last line of the response to a reconciliation. If it is missing, the response was cut off."""
+
+    summary: ReconcileSummarySummary
+
+
 class Written(TypedDict):
     """A record was stored, or was already up to date."""
 

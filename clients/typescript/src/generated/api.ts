@@ -774,6 +774,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/reconcile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Compare records with those of another system
+         * @description Compares records with what the caller knows of them, and writes nothing: one line (`ReconcileLine`) per record, with its version, the digest of its fields, or all of its fields, up to 2,000,000 lines of up to 1 MB each. The response has one line (`ReconcileResult`) for each, in the same order, and a final line (`ReconcileSummary`). A response without a summary was cut off: send the request again.
+         *
+         *     The digest is the SHA-256 of the canonical JSON (RFC 8785) of the fields as they were sent, merged, or as they are read, in either case without those that are `null`. A record sent whole is compared field by field; the response has the names of the fields that differ, not their values.
+         *
+         *     With `missing_there`, records of these kinds that no line names follow before the summary. With `same=omit`, the response has only what is not the same.
+         *
+         *     The comparison begins with the first lines: read the response while you send. A client that accepts nothing for 30 seconds is disconnected. A client that reads only after sending uses `same=omit` or requests of up to 10,000 lines.
+         *
+         *     Needs the permission `read` or `read:payer` or `read:patient` or `read:provider` or `read:facility` or `read:encounter`.
+         */
+        post: operations["reconcile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/hl7/v2": {
         parameters: {
             query?: never;
@@ -2211,6 +2239,80 @@ export interface components {
                     unavailable?: number;
                     unreadable?: number;
                 };
+            };
+        };
+        /** @description What the caller knows of one record: with neither version, digest nor record, that it exists. */
+        ReconcileLine: {
+            /** @enum {string} */
+            kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+            /**
+             * @description Id of the record; may be left out with `record`
+             * @example patient-1001
+             */
+            id?: string;
+            /**
+             * @description The version that the caller has
+             * @example 1
+             */
+            version?: number;
+            /** @description SHA-256 of the canonical JSON (RFC 8785) of its fields, in hexadecimal */
+            digest?: string;
+            /** @description All of its fields */
+            record?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description What became of the comparison of one record. */
+        ReconcileResult: {
+            /** @description Number of the line, starting at 1; absent with `missing_there` */
+            line?: number;
+            /**
+             * @description As sent; `null` if it is not a kind
+             * @enum {string|null}
+             */
+            kind: "payer" | "patient" | "provider" | "facility" | "encounter" | null;
+            /** @description As sent; `null` if it is not valid */
+            id: string | null;
+            /**
+             * @description `same`: everything that was sent is as it is here. `different`: something is not. `missing_here`: there is no such record. `missing_there`: no line named this record. `merged`: it differs, and it is a patient that was merged into another. `erased`: it was erased. `unreadable`: it has an event that only a newer version of the service can read. `refused`: the line is not valid, or the key may not read records of its kind.
+             * @enum {string}
+             */
+            outcome: "same" | "different" | "missing_here" | "missing_there" | "merged" | "erased" | "unreadable" | "refused";
+            /**
+             * @description The current version here
+             * @example 1
+             */
+            version?: number;
+            /** @description For a line with `record`: names of the fields that differ, those of an insurance dotted */
+            different_fields?: string[];
+            /** @description The patient into which this one was merged */
+            merged_into?: string;
+            /** @description When it was erased */
+            erased_at?: string;
+            /** @description What went wrong, for humans */
+            error?: string;
+            /**
+             * @description What went wrong, for programs
+             * @enum {string}
+             */
+            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
+            /** @description The fields at fault */
+            details?: components["schemas"]["ErrorDetail"][];
+        };
+        /** @description The last line of the response to a reconciliation. If it is missing, the response was cut off. */
+        ReconcileSummary: {
+            summary: {
+                /** @description Lines sent */
+                lines: number;
+                same: number;
+                different: number;
+                missing_here: number;
+                merged: number;
+                erased: number;
+                unreadable: number;
+                refused: number;
+                /** @description Only if they were requested; `null` if there were too many lines to find them */
+                missing_there?: number | null;
             };
         };
         /** @description A record was stored, or was already up to date. */
@@ -6568,6 +6670,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ImportRecorded"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    reconcile: {
+        parameters: {
+            query?: {
+                /** @description Kinds, separated by commas, whose records that no line names are listed at the end */
+                missing_there?: string;
+                /** @description Whether records that are the same are listed, or only counted */
+                same?: "list" | "omit";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description What became of the comparison of each record, and a summary. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
                 };
             };
             /** @description An error */

@@ -4,11 +4,11 @@ import { recordsModel } from '../../../../projections/records.ts';
 import type { Position } from '../../../domain/events/event.ts';
 import type { DisclosedRange } from '../../../domain/events/payloads.ts';
 import { kindOfStream, kindPartition, recordIdOf, recordStream } from '../../../domain/events/streams.ts';
-import { evolveRecord, type RecordState } from '../../../domain/records/fold.ts';
+import type { RecordState } from '../../../domain/records/fold.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
 import { type CatalogEntry, type RecordFields, recordName } from '../../../domain/records/schema/kind.ts';
 import { type Filter, listOf, passes } from '../../../domain/records/searchIndex.ts';
-import { ServiceError, UnreadableError, unavailable } from '../../../platform/errors.ts';
+import { ServiceError, unavailable } from '../../../platform/errors.ts';
 import type { ReadModels, Row } from '../../../storage/readModels.ts';
 import {
   caughtUp,
@@ -24,12 +24,11 @@ import {
   totalOf,
 } from './paging.ts';
 import {
-  type Evolve,
-  foldStream,
   mergedPatients,
   type QueryPorts,
   type RecordView,
   readRecord,
+  stateOf,
   toRecordView,
 } from './records.ts';
 
@@ -410,20 +409,5 @@ async function* partsOf(
     if (last === undefined || rows.length < PART || last.order > position) return;
     after = last.order;
     await nextTurn();
-  }
-}
-
-/** Resolves with a row's state; for an incomplete row with its stream's, undefined where that cannot be read. */
-async function stateOf(
-  { eventLog }: QueryPorts,
-  kind: string,
-  row: Row<RecordState | Incomplete>,
-): Promise<RecordState | undefined> {
-  const evolve: Evolve<RecordState> = (state, event) => evolveRecord(kind, state, event);
-  try {
-    return bodyOf(row) ?? (await foldStream(eventLog, row.id, evolve));
-  } catch (error) {
-    if (error instanceof UnreadableError) return undefined;
-    throw error;
   }
 }

@@ -225,7 +225,7 @@ export async function showPage<Body extends object, Item>(
 /**
  * Returns where the rows of a page begin in the log, for the audit trail; `isSelection`: other rows lie between them.
  */
-export function rangesOf(rows: readonly Row[], isSelection: boolean): PositionRange[] {
+export function rangesOf(rows: readonly Pick<Row, 'order'>[], isSelection: boolean): PositionRange[] {
   if (!isSelection) return [{ from: rows[0]?.order as number, to: rows.at(-1)?.order as number }];
   const places = rows.map(({ order }) => ({ from: order, to: order }));
   return places.reduce<PositionRange[]>((ranges, place) => withRange(ranges, place, MAX_RANGES), []);

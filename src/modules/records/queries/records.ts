@@ -359,3 +359,18 @@ export async function projectedState(
     throw error;
   }
 }
+
+/** Resolves with a row's state; for an incomplete row with its stream's, undefined where that cannot be read. */
+export async function stateOf(
+  { eventLog }: QueryPorts,
+  kind: string,
+  row: Row<RecordState | Incomplete>,
+): Promise<RecordState | undefined> {
+  const evolve: Evolve<RecordState> = (state, event) => evolveRecord(kind, state, event);
+  try {
+    return bodyOf(row) ?? (await foldStream(eventLog, row.id, evolve));
+  } catch (error) {
+    if (error instanceof UnreadableError) return undefined;
+    throw error;
+  }
+}
