@@ -81,7 +81,7 @@ describe.each(readdirSync('test/fixtures/stores'))('the store that release %s le
         STEPPED_CLOCK: clock,
       },
     });
-    expect(stdout).toMatch(/ lab +hl7v2 +accepted /);
+    expect(stdout).toMatch(/ lab +accepted /);
     rmSync(copy, { recursive: true });
   });
 
