@@ -71,7 +71,7 @@ export function acceptGuesses(args: readonly string[], nouns: readonly string[])
 /** Returns a noun and what follows it: `key` is `keys`, and `patients get ID` is `records get patient ID`. */
 function nounOf(word: string, rest: readonly string[], nouns: readonly string[]): [string, ...string[]] {
   if (nouns.includes(`${word}s`)) return [`${word}s`, ...rest];
-  if (word === 'history') return ['records', 'history', ...rest];
+  if (word === 'history' || word === 'copy') return ['records', word, ...rest];
   const entry = catalog.find(({ kind, plural }) => word === kind || word === plural);
   const [verb, ...others] = rest;
   if (entry === undefined || verb === undefined || verb.startsWith('-')) return [word, ...rest];

@@ -37,6 +37,7 @@ import { type NotificationPagePorts, notificationsRoutes } from './pages/notific
 import { allWorkspacesRoutes, homeRoutes, overviewRoutes } from './pages/overview.ts';
 import { recordCertificateRoutes } from './pages/records/certificate.ts';
 import { recordCompareRoutes, recordPrintRoutes } from './pages/records/compare.ts';
+import { recordCopyRoutes } from './pages/records/copy.ts';
 import { recordDocumentsRoutes } from './pages/records/documents.ts';
 import { recordEraseRoutes } from './pages/records/erase.ts';
 import { recordFieldRoutes } from './pages/records/fieldHistory.ts';
@@ -110,6 +111,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...scorecardRoutes(ports),
     ...recordDocumentsRoutes(ports),
     ...recordCompareRoutes(ports),
+    ...recordCopyRoutes(ports),
     ...recordFieldRoutes(ports),
     ...recordTimelineRoutes(ports),
     ...recordPrintRoutes(ports),

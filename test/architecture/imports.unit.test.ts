@@ -11,7 +11,7 @@ const layers = [
 /** The modules of `src/modules`, each a folder or a file: it imports only those before it. */
 const modules = [
   ...['idempotency', 'jobs', 'keyring', 'projections', 'eventStream', 'records', 'readiness', 'health'],
-  ...['audit', 'auth', 'integrity', 'integrations', 'webhooks'],
+  ...['audit', 'auth', 'integrity', 'integrations', 'patientCopy', 'webhooks'],
   ...['notifications', 'erasure', 'backup'],
 ];
 
@@ -26,7 +26,7 @@ const homes: Record<string, string> = {
   'hono/html': 'src/dashboard/',
   'content-disposition': 'src/api/server/',
   libmime: 'src/api/server/',
-  yauzl: 'src/modules/records/commands/',
+  yauzl: 'src/modules/',
   sax: 'src/modules/records/commands/',
   'openid-client': 'src/modules/auth/',
   nodemailer: 'src/modules/notifications/',

@@ -292,7 +292,7 @@ export function addVerifyCommand(program: Command): void {
         'compare it with the read model and with a signed head, and report the first event that differs ' +
         'and anything that no service would have written. With --records: compare the stored rows from which ' +
         'records, lists, searches, worklists and audit trails are answered with what the log yields. With a file: check an export and its manifest, ' +
-        'a proof, or the certificate of an erasure, offline, using only the public key. Exit codes: 0 ' +
+        'a proof, the certificate of an erasure, or the copy of a patient, offline, using only the public key. Exit codes: 0 ' +
         'verification succeeded, 1 it failed, 3 there was nothing to compare with.',
     )
     .argument('[file]', 'an export, with its manifest next to it, or a proof')

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { open, readFile, stat } from 'node:fs/promises';
 import { MAX_EVENT_BYTES } from '../../domain/events/event.ts';
 import {
   certificateProblem,
@@ -10,6 +10,7 @@ import { type ExportFilters, manifestSchema } from '../../modules/integrity/expo
 import { type Proof, parseProof, proofProblem } from '../../modules/integrity/proofs.ts';
 import { PublicKeys, type TreeHead, treeHeadSchema } from '../../modules/integrity/publicKeys.ts';
 import { verifyExport } from '../../modules/integrity/verifyExport.ts';
+import { verifyPatientCopy } from '../../modules/patientCopy/manifest.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { ofFile } from '../lib/files.ts';
 import { count, counted } from '../lib/terminal.ts';
@@ -54,12 +55,13 @@ interface FileToVerify {
   headFile: string | undefined;
 }
 
-/** Checks an export, a proof or an erasure certificate with public keys alone. Rejects as `readPublicKeys` does. */
+/** Checks an export, a proof, an erasure certificate or the copy of a patient with public keys alone. Rejects as `readPublicKeys` does. */
 export async function verifyFile(
   findings: Findings,
   { path, publicKey, headFile }: FileToVerify,
 ): Promise<void> {
   const keys = await readPublicKeys(publicKey);
+  if (await ofFile(path, () => isZip(path))) return verifyCopy(findings, path, keys, headFile);
   const text = await ofFile(path, () => readShort(path));
   const certificate = text === undefined ? undefined : parseCertificate(text);
   if (certificate && 'problem' in certificate)
@@ -75,6 +77,31 @@ export async function verifyFile(
   const problem = proofProblem(proof, keys, head);
   if (problem) return findings.problem(`The proof is not valid: ${problem}.`);
   findings.verified('proof', proofPart(proof), [describeProof(proof)]);
+}
+
+/** The beginning of every ZIP that is not empty. */
+const ZIP_SIGNATURE = Buffer.from('PK\x03\x04');
+
+async function isZip(path: string): Promise<boolean> {
+  await using file = await open(path);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(ZIP_SIGNATURE.length));
+  return bytesRead === ZIP_SIGNATURE.length && buffer.equals(ZIP_SIGNATURE);
+}
+
+async function verifyCopy(
+  findings: Findings,
+  path: string,
+  keys: PublicKeys,
+  headFile: string | undefined,
+): Promise<void> {
+  if (headFile) return findings.problem('A copy contains its own head. Verify it without --head.');
+  const { manifest, problem } = await ofFile(path, () => verifyPatientCopy(path, keys));
+  if (problem !== undefined || manifest === undefined) return findings.problem(problem ?? '');
+  const { workspace, files, tree_head, created_at } = manifest;
+  const part = { workspace, files: files.length, created_at, tree_head: tree_head.root };
+  findings.verified('copy', part, [
+    `A copy of a patient of ${workspace}, made at ${created_at}: ${counted(files.length, 'file')}; tree head ${tree_head.root}`,
+  ]);
 }
 
 async function readShort(path: string): Promise<string | undefined> {

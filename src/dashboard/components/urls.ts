@@ -89,6 +89,11 @@ export function documentsPath(workspace: string, encounterId: string, documentId
   return documentId === undefined ? path : `${path}/${encodeURIComponent(documentId)}`;
 }
 
+/** Returns the address of the copy for a patient, below `/dashboard`. */
+export function copyPath(workspace: string, patientId: string): string {
+  return `${recordPath(workspace, patient.kind, patientId)}/copy`;
+}
+
 /** Returns the address of the report on to whom a patient's data went, below `/dashboard`. */
 export function disclosuresPath(workspace: string, patientId: string): string {
   return `${recordPath(workspace, patient.kind, patientId)}/disclosures`;

@@ -14,7 +14,7 @@ import { type AuditFilter, readAuditTrail, wholeAuditTrail } from './trail.ts';
  * The status of an access under 45 CFR 164.528:
  * - `accountable`: a disclosure that an accounting includes.
  * - `purpose_not_given`: a disclosure without a stated purpose, so that it is accounted for.
- * - `exempt`: a disclosure for treatment, payment or health care operations.
+ * - `exempt`: a disclosure for treatment, payment or health care operations, or to the individual.
  * - `internal_use`: by the organization's own workforce, which is a use and not a disclosure (45 CFR 160.103).
  * - `deidentified`: nothing that identified anyone was disclosed (45 CFR 164.502(d), 164.514).
  */
@@ -27,24 +27,32 @@ const disclosureStatuses = [
 ] as const;
 export type DisclosureStatus = (typeof disclosureStatuses)[number];
 
-/** What exempts disclosures for treatment, payment and health care operations. */
+/** What exempts disclosures for treatment, payment and health care operations, and those to the individual. */
 const EXEMPTION = '45 CFR 164.528(a)(1)(i)';
+const EXEMPTION_OF_INDIVIDUALS = '45 CFR 164.528(a)(1)(ii)';
 
 /**
  * Returns the status of an entry's access. Users and operators are the workforce, unless they stated a recipient or purpose.
  * Without a purpose nothing is presumed exempt.
  */
 function disclosureStatus({
+  action,
   principal,
   disclosedTo,
   shown,
-}: Pick<AuditEntry, 'principal' | 'disclosedTo' | 'shown'>): DisclosureStatus {
+}: Pick<AuditEntry, 'action' | 'principal' | 'disclosedTo' | 'shown'>): DisclosureStatus {
+  if (isToIndividual(action)) return 'exempt';
   const isWorkforce = principal.type === 'user' || principal.type === 'operator';
   if (isWorkforce && disclosedTo === undefined) return 'internal_use';
   if (shown?.view === 'deidentified') return 'deidentified';
   const purpose = disclosedTo?.purpose;
   if (purpose === undefined) return 'purpose_not_given';
   return purpose === 'other' ? 'accountable' : 'exempt';
+}
+
+/** Whether an action discloses what is held about an individual to that individual. */
+function isToIndividual(action: string | undefined): boolean {
+  return action === 'record.copy';
 }
 
 /** Whether it is a disclosure of protected data: neither a use nor data that identify no one. */
@@ -121,12 +129,16 @@ function toDisclosure(
     view: shown?.view ?? null,
     ...everyTerm(disclosedTo),
     status,
-    exemption: status === 'exempt' ? EXEMPTION : null,
+    exemption: status === 'exempt' ? exemptionOf(entry) : null,
     client_ip: entry.clientIp ?? null,
     request_id: entry.requestId ?? entry.eventId,
     event_id: entry.eventId,
     position: entry.position,
   };
+}
+
+function exemptionOf({ action }: AuditEntry): string {
+  return isToIndividual(action) ? EXEMPTION_OF_INDIVIDUALS : EXEMPTION;
 }
 
 function thingsIn(entry: AuditEntry, sightings: AccessIndex): DisclosedThing[] {

@@ -21,6 +21,7 @@ export const accessActions = [
   'record.reconcile',
   'record.history',
   'record.proof',
+  'record.copy',
   'record.readiness',
   'readiness.export',
   'readiness.simulation',

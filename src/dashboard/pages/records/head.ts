@@ -10,6 +10,7 @@ import { heldBanner } from '../../components/records.ts';
 import { recordCrumbs, unlessBehind } from '../../components/recordTable.ts';
 import { badge, bdi, code, day, dayText, time } from '../../components/text.ts';
 import {
+  copyPath,
   disclosuresPath,
   documentsPath,
   encountersPath,
@@ -110,6 +111,7 @@ function actions({ workspace, may }: Visit, { kind }: CatalogEntry, { id, versio
   const link = (path: string, text: string) =>
     html`<a role="button" class="outline secondary" href="/dashboard${path}">${text}</a>`;
   return html`<p class="actions">${link(`${recordPath(workspace, kind, id)}/print`, 'Printable page')}
+${kind === patient.kind && may(phiReaders) && link(copyPath(workspace, id), 'Copy for the patient')}
 ${may(phiReaders) && link(proofPath(workspace, kind, id, version), 'Signed proof')}
 ${may(holdKeepers) && link(recordHoldPath(workspace, kind, id), 'Hold')}
 ${may(admins) && link(erasePath(workspace, kind, id), 'Erase')}</p>`;

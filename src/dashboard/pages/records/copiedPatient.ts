@@ -1,0 +1,191 @@
+import { html, raw } from 'hono/html';
+import type { RecordFields } from '../../../domain/records/schema/kind.ts';
+import { recordName } from '../../../domain/records/schema/kind.ts';
+import type { CopiedDocument, PatientContents } from '../../../modules/patientCopy/contents.ts';
+import type { RecordView } from '../../../modules/records/queries/records.ts';
+
+type Part = ReturnType<typeof html> | string | undefined | false;
+type Row = [label: string, value: unknown];
+
+const style = `body{font:1rem/1.5 Georgia,serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#111;background:#fff}
+h1{font-size:1.8rem;margin-bottom:.2rem}h2{border-bottom:1px solid #999;margin-top:2.2rem}h3{margin:1.4rem 0 .3rem}
+dl{display:grid;grid-template-columns:14rem 1fr;gap:.15rem 1rem;margin:.3rem 0}dt{color:#444}dd{margin:0;overflow-wrap:anywhere}
+article{break-inside:avoid}h2,h3{break-after:avoid}ul{padding-left:1.2rem}.note{color:#444}
+@media print{body{margin:0;max-width:none}a{color:inherit}}@media(max-width:34rem){dl{grid-template-columns:1fr}dd{margin-bottom:.5rem}}`;
+
+/** Returns the copy of a patient as one page that needs nothing else: for the patient to read and print. */
+export function copiedPatientPage(contents: PatientContents, createdAt: string): string {
+  const { patient, merged, encounters, documents, workspace } = contents;
+  const names = new Names(contents);
+  const name = recordName(patient.record) ?? patient.id;
+  const visits = encounters.map((view) =>
+    visitPart(
+      view,
+      documents.filter((one) => one.encounterId === view.id),
+      names,
+    ),
+  );
+  return String(html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Health record of ${name}</title><style>${raw(style)}</style></head>
+<body>
+<h1>Health record of ${name}</h1>
+<p class="note">A copy of everything that ${workspace} holds about you in this system, made on ${day(createdAt)} at ${createdAt.slice(11, 16)} UTC.</p>
+<nav aria-label="Contents"><ul>
+<li><a href="#you">About you</a></li><li><a href="#insurance">Your insurance</a></li>
+<li><a href="#visits">Your visits</a> (${encounters.length})</li><li><a href="#documents">Your documents</a> (${documents.length})</li>
+<li><a href="#files">The other files of this copy</a></li></ul></nav>
+<main>
+<h2 id="you">About you</h2>
+${personPart(patient)}
+${
+  merged.length > 0 &&
+  html`<h3>Other records about you</h3>
+<p>These records were found to be about the same person, and joined with yours.</p>
+${merged.map((view) => html`<article>${personPart(view)}${insurancePart(view.record, names)}</article>`)}`
+}
+<h2 id="insurance">Your insurance</h2>
+${insurancePart(patient.record, names) ?? html`<p>None is recorded.</p>`}
+<h2 id="visits">Your visits</h2>
+${visits.length > 0 ? visits : html`<p>None is recorded.</p>`}
+<h2 id="documents">Your documents</h2>
+${documents.length > 0 ? documentList(documents) : html`<p>None is recorded.</p>`}
+<h2 id="files">The other files of this copy</h2>
+<ul>
+<li>The folder <code>documents</code> has your documents, as they were received.</li>
+<li><code>patient.json</code> has all of this, and the technical details, for programs.</li>
+<li><code>fhir-bundle.json</code> has it in the format FHIR R4, which apps for health records and other providers can read.</li>
+<li><code>manifest.json</code> lists the files with their fingerprints and is signed: nobody can change a file unnoticed.</li>
+</ul>
+<p>If something is wrong or missing, you may ask for a correction (45 CFR 164.526).</p>
+</main>
+</body></html>
+`);
+}
+
+/** The names of the payers, providers and facilities in a copy. */
+class Names {
+  readonly #referred: PatientContents['referred'];
+
+  constructor({ referred }: PatientContents) {
+    this.#referred = referred;
+  }
+
+  /** Returns the name of a record; without one, its id. */
+  of(kind: string, id: unknown): string | undefined {
+    if (typeof id !== 'string') return undefined;
+    const view = this.#referred.get(kind)?.find((one) => one.id === id);
+    return (view && recordName(view.record)) ?? id;
+  }
+}
+
+function list(rows: readonly Row[]): Part {
+  const given = rows.filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return html`<dl>${given.map(([label, value]) => html`<dt>${label}</dt><dd>${String(value)}</dd>`)}</dl>`;
+}
+
+function personPart({ id, record }: RecordView): Part {
+  const { date_of_birth, gender, phone, email, ssn_last4 } = record;
+  return list([
+    ['Name', recordName(record)],
+    ['Date of birth', day(date_of_birth)],
+    ['Gender', words(gender)],
+    ['Phone', phone],
+    ['Email', email],
+    ['Address', addressOf(record)],
+    ['Social Security number', ssn_last4 && `ends in ${String(ssn_last4)}`],
+    ['Record number', id],
+  ]);
+}
+
+function addressOf(record: Record<string, unknown>, prefix = ''): string {
+  const value = (name: string) => record[prefix + name];
+  const place = [value('city'), [value('state'), value('zip_code')].filter(Boolean).join(' ')];
+  const parts = [value('address_line_1'), value('address_line_2'), ...place, value('country')];
+  // A country by itself is only a default.
+  return parts.slice(0, -1).some(Boolean) ? parts.filter(Boolean).join(', ') : '';
+}
+
+const ranks = [
+  ['primary_insurance', 'First insurance'],
+  ['secondary_insurance', 'Second insurance'],
+  ['tertiary_insurance', 'Third insurance'],
+] as const;
+
+function insurancePart(record: RecordFields, names: Names): Part {
+  const parts = ranks.flatMap(([rank, title]) => {
+    const insurance = record[rank] as Record<string, unknown> | null | undefined;
+    if (!insurance) return [];
+    const person = [insurance.subscriber_first_name, insurance.subscriber_last_name]
+      .filter(Boolean)
+      .join(' ');
+    return [
+      html`<article><h3>${title}</h3>${list([
+        ['Insurance company', names.of('payer', insurance.payer_id)],
+        ['Policy number', insurance.policy_number],
+        ['Group number', insurance.group_number],
+        ['In force from', day(insurance.effective_date)],
+        ['In force until', day(insurance.termination_date)],
+        ['Insured person', person],
+        ['Your relation to that person', words(insurance.subscriber_relationship)],
+
+        ['Insured person’s number', insurance.subscriber_id],
+        ['Insured person’s date of birth', day(insurance.subscriber_date_of_birth)],
+        ['Insured person’s address', addressOf(insurance, 'subscriber_')],
+      ])}</article>`,
+    ];
+  });
+  return parts.length === 0 ? undefined : html`${parts}`;
+}
+
+function visitPart({ id, record }: RecordView, documents: readonly CopiedDocument[], names: Names): Part {
+  const { date_of_service, visit_type, provider_id, rendering_provider_id, facility_id } = record;
+  const { status, is_completed, voided_at, void_reason } = record;
+  const when = moment(date_of_service);
+  return html`<article><h3>${when === undefined ? 'Visit without a date' : `Visit of ${when}`}</h3>
+${list([
+  ['Kind of visit', words(visit_type)],
+  ['With', names.of('provider', rendering_provider_id ?? provider_id)],
+  ['Responsible', names.of('provider', provider_id)],
+  ['Where', names.of('facility', facility_id)],
+  ['Status', words(status)],
+  [
+    'Completed',
+    is_completed === undefined || is_completed === null ? undefined : is_completed ? 'yes' : 'no',
+  ],
+  ['Entered in error', day(voided_at)],
+  ['Why', void_reason],
+  ['Visit number', id],
+])}
+${documents.length > 0 && html`<p>Documents of this visit:</p>${documentList(documents)}`}</article>`;
+}
+
+function documentList(documents: readonly CopiedDocument[]): Part {
+  return html`<ul>${documents.map(
+    ({ view, path }) =>
+      html`<li><a href="${encodeURI(path)}">${words(view.category)}</a>: ${view.filename}, received ${day(view.updated_at)}</li>`,
+  )}</ul>`;
+}
+
+/** Returns `office_visit` as `Office visit`. */
+function words(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value === '') return undefined;
+  const text = value.replaceAll('_', ' ');
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+const dayFormat = new Intl.DateTimeFormat('en-US', { dateStyle: 'long', timeZone: 'UTC' });
+
+/** Returns a date, or the day of a date-time in its own offset, as `May 5, 2026`. */
+function day(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const date = new Date(`${value.slice(0, 10)}T00:00:00Z`);
+  return Number.isNaN(date.getTime()) ? value : dayFormat.format(date);
+}
+
+/** Returns a date with its time of day, as it was sent. */
+function moment(value: unknown): string | undefined {
+  const date = day(value);
+  const clock = typeof value === 'string' ? /T(\d\d:\d\d)/.exec(value)?.[1] : undefined;
+  return clock === undefined || clock === '00:00' ? date : `${date}, ${clock}`;
+}
