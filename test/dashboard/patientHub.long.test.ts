@@ -79,7 +79,7 @@ onEmbeddedEngines((start) => {
         overview.text,
         [
           pathOf('payers', payer.id),
-          ...['timeline', 'encounters', 'documents', 'disclosures'].map((tab) => `${path}/${tab}`),
+          ...['timeline', 'encounters', 'documents', 'disclosures', 'copy'].map((tab) => `${path}/${tab}`),
           `${path}/fields/primary_insurance.policy_number`,
         ],
       ],
@@ -130,6 +130,23 @@ onEmbeddedEngines((start) => {
         ['document.list', 'document', first.id],
       ]),
     );
+  });
+
+  test('a copy for the patient is downloaded, and is a disclosure to whom it is handed', async () => {
+    const { patient } = await sendPatient();
+    const path = `${pathOf('patients', patient.id)}/copy`;
+    expect((await shown(path)).accesses).toEqual([]);
+    const accesses = await accessesBy(service, async () => {
+      const { status, headers, text } = await visitor.post(path, { recipient: ' The guardian ' });
+      expect({ status, type: headers['content-type'], begin: text.slice(0, 2) }).toEqual({
+        ...{ status: 200, type: 'application/zip', begin: 'PK' },
+      });
+      expect(text).toContain('manifest.json');
+    });
+    expect(accesses).toMatchObject([
+      { action: 'record.copy', record_id: patient.id, disclosed_to: { recipient: 'The guardian' } },
+    ]);
+    expect((await visitor.get(`${pathOf('payers', 'any')}/copy`)).status).toBe(404);
   });
 
   test('who has seen a patient, its encounters or documents is told at once', async () => {

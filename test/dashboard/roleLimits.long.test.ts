@@ -105,6 +105,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
   phiReaders: [
     'get /workspaces/:workspace/records/:kind/:id/certificate',
     'get /workspaces/:workspace/records/:kind/:id/proof',
+    ...both('/workspaces/:workspace/records/:kind/:id/copy'),
     'get /workspaces/:workspace/records/patients/:id/disclosures',
     'get /workspaces/:workspace/records/patients/:id/disclosures/print',
     'get /workspaces/:workspace/records/patients/:id/disclosures/export',
