@@ -65,6 +65,8 @@ const expected: Record<keyof typeof roleNames, string[]> = {
   everyone: [
     'get /workspaces/:workspace',
     'get /workspaces/:workspace/figures',
+    'get /system',
+    'post /workspaces/:workspace/first-steps/dismiss',
     'get /workspaces/:workspace/events',
     'get /workspaces/:workspace/events/news',
   ],
