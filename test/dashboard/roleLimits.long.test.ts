@@ -67,6 +67,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/figures',
     'get /system',
     'post /workspaces/:workspace/first-steps/dismiss',
+    ...both('/workspaces/:workspace/notifications'),
     'get /workspaces/:workspace/events',
     'get /workspaces/:workspace/events/news',
   ],
@@ -75,7 +76,11 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/:kind/:id',
     'get /workspaces/:workspace/records/:kind/:id/compare',
     'get /workspaces/:workspace/records/:kind/:id/fields/:field',
-    'get /workspaces/:workspace/records/:kind/:id/timeline',
+    ...['', '/export', '/print'].map(
+      (part) => `get /workspaces/:workspace/records/:kind/:id/timeline${part}`,
+    ),
+    'get /workspaces/:workspace/records/patients/:id/documents',
+    'get /workspaces/:workspace/records/patients/:id/encounters',
     ...both('/workspaces/:workspace/records/:kind/:id/print'),
     'get /workspaces/:workspace/records/encounters/:id/documents',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId',
@@ -106,6 +111,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
   messageEditors: both('/workspaces/:workspace/messages/:message/correct'),
   phiReaders: [
     'get /workspaces/:workspace/records/:kind/:id/certificate',
+    'get /workspaces/:workspace/records/:kind/:id/certificate/download',
     'get /workspaces/:workspace/records/:kind/:id/proof',
     ...both('/workspaces/:workspace/records/:kind/:id/copy'),
     'get /workspaces/:workspace/records/patients/:id/disclosures',
