@@ -35,8 +35,9 @@ test.skipIf(missing)(
   'the client for Python passes its tests, installed into an empty environment',
   async ({ skip }) => {
     const root = temporaryFolder();
-    const [environment, home] = [join(root, 'environment'), join(root, 'python')];
-    cpSync('clients/python', home, { recursive: true });
+    const [environment, home] = [join(root, 'environment'), join(root, 'clients/python')];
+    const vectors = 'docs/guides/record-digests.md';
+    for (const path of ['clients/python', vectors]) cpSync(path, join(root, path), { recursive: true });
     await run('python3', ['-m', 'venv', environment]);
     const python = join(environment, 'bin/python');
     const pip = (...names: string[]) =>

@@ -18,7 +18,7 @@ onEmbeddedEngines((start) => {
     const appended = await appendedBy(service, async () => {
       await service.post('/integration/payers', payer);
       await service.get(`/integration/payers/${payer.id}`);
-      await visitor.get(`${root}/records/payers/${payer.id}`);
+      await visitor.get(`${root}/records/payers/${payer.id}/timeline`);
       await visitor.get(`${root}/keys`);
     });
     expect(appended).toContain(`clinic.payer-${payer.id}: PayerUpserted`);

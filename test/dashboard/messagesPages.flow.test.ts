@@ -160,7 +160,7 @@ onEmbeddedEngines((start) => {
     expect(problem).toContain('an administrator or integrator can process the message again');
     expect(page).not.toContain('process the message again');
     expect(problem).not.toContain(`/records/patients/${bad.id}"`);
-    const record = await show(`/records/patients/${patient.id}`);
+    const record = await show(`/records/patients/${patient.id}/timeline`);
     expect(record).toContain(`href="/dashboard${root}${taken}"`);
     expect(await show(`/audit?kind=patient&id=${patient.id}&seen=yes`)).toContain('Message read');
   });

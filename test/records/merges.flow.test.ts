@@ -185,10 +185,10 @@ onEmbeddedEngines((start) => {
     const visit = freshId('visit');
     await post('encounters', { id: visit, patient_id: merged });
     await merge(merged, survivor);
-    const page = (id: string) =>
-      visitor.get(`/workspaces/${service.workspaceId('clinic')}/records/patients/${id}`);
-    expect((await page(survivor)).text).toContain(visit);
-    expect((await page(survivor)).text).toContain(`/records/patients/${merged}"`);
+    const page = (id: string, tab = '') =>
+      visitor.get(`/workspaces/${service.workspaceId('clinic')}/records/patients/${id}${tab}`);
+    expect((await page(survivor, '/encounters')).text).toContain(visit);
+    expect((await page(survivor, '/encounters')).text).toContain(`/records/patients/${merged}"`);
     expect((await page(merged)).text).toContain(`/records/patients/${survivor}"`);
   });
 
