@@ -41,7 +41,7 @@ test('the package holds what its users need, and needs openapi-fetch alone', () 
 test.each(nodes)('it is imported by plain programs on %s', async (node) => {
   const program = `import * as client from 'chartledger-client'; console.log(Object.keys(client).join())`;
   const { stdout } = await run(node, ['--input-type=module', '-e', program], { cwd: application });
-  expect(stdout).toBe('Chartledger,ChartledgerError,verifyWebhook\n');
+  expect(stdout).toBe('Chartledger,ChartledgerError,recordDigest,verifyWebhook\n');
 });
 
 describe('its types', () => {

@@ -65,11 +65,18 @@ onEmbeddedEngines((start) => {
     expect((await service.upload(path, documentForm({ document_id: id }))).status).toBe(200);
     expect((await service.delete(`${path}/${encodeURIComponent(id)}`)).status).toBe(200);
     const billed = '/integration/encounters/encounter-4001/billed';
-    expect((await service.post(billed, { claim_id: phi('claim') })).status).toBe(200);
+    const claim = phi('claim');
+    expect((await service.post(billed, { claim_id: claim })).status).toBe(200);
     const sent = { id: 'encounter-4001', patient_id: 'patient-1001', visit_type: 'telehealth' };
     expect((await service.post('/integration/encounters', sent)).status).toBe(200);
     const reason = { reason: phi('Accepted as it was') };
     expect((await service.post(`${billed}/acknowledge`, reason)).status).toBe(200);
+    const outcome = { source: '277CA', outcome: 'accepted' };
+    expect((await service.post(`${billed}/${claim}/outcome`, outcome)).status).toBe(200);
+    const readiness = '/integration/encounters/encounter-4001/readiness';
+    const [{ rule }] = (await service.get(readiness)).body.findings;
+    const answer = { rule, answer: 'noted', note: phi('Asked the practice') };
+    expect((await service.post(`${readiness}/answers`, answer)).status).toBe(200);
   }
 
   /** Erases a record of each kind, and a document; answers with how many events the stream tells of that. */
@@ -172,7 +179,7 @@ onEmbeddedEngines((start) => {
     test('hold of every event that the service writes, in both views', async () => {
       // What is there before the worklist is begun would be no news.
       await worklist(service);
-      const written = 3 * catalog.length + 5;
+      const written = 3 * catalog.length + 7;
       expect(await appendedBy(service, writeEverything)).toHaveLength(written);
       const erased = await eraseOneOfEach();
       expect(await inWorkspace(service, 'readiness', 'set', 'facility_tax_id', 'off')).toMatchObject({
