@@ -16,9 +16,13 @@ interface Sample {
 /** The pace at which a read model approaches the log, as seen by those who wait for it. */
 class CatchUpPace {
   #samples: Sample[] = [];
+  #awaited: Position = 0;
 
-  note(position: Position): void {
+  note(position: Position, awaited: Position): void {
     const at = performance.now();
+    // It had caught up since, and may have had nothing to do.
+    if (position >= this.#awaited) this.#samples = [];
+    this.#awaited = Math.max(this.#awaited, awaited);
     const last = this.#samples.at(-1);
     if (last && at - last.at < SAMPLE_MS && position >= last.position) return;
     // One that was not looked at for a while, or was reset, may have stood still.
@@ -53,7 +57,7 @@ export function hopelessMs(
   paces.set(readModels, own);
   const pace = own.get(model) ?? new CatchUpPace();
   own.set(model, pace);
-  pace.note(reached);
+  pace.note(reached, position);
   const ms = pace.msUntil(position);
   return ms !== undefined && ms > MARGIN * leftMs ? ms : undefined;
 }
