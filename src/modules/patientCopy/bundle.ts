@@ -1,7 +1,7 @@
 import { v5 as uuidv5 } from 'uuid';
 import { recordStream } from '../../domain/events/streams.ts';
+import { addressList, coded, filled, humanName, systems, TERMINOLOGY } from '../../domain/fhirElements.ts';
 import type { RecordFields } from '../../domain/records/schema/kind.ts';
-import { systems } from '../integrations/fhir/resources/elements.ts';
 import type { RecordView } from '../records/queries/records.ts';
 import type { PatientContents } from './contents.ts';
 
@@ -10,20 +10,6 @@ export type Resource = { resourceType: string; id: string } & Record<string, unk
 
 /** The namespace of the ids of resources: callers' ids may have characters that FHIR does not allow. */
 const NAMESPACE = '6f4d6e2b-6d0f-5d0e-9a55-0f8a6d8f3b10';
-const TERMINOLOGY = 'http://terminology.hl7.org/CodeSystem';
-
-/** Returns the value without members that are undefined or empty: FHIR has neither (R4, 2.6.2). */
-function filled<Value extends object>(value: Value): Value {
-  const members = Object.entries(value).filter(
-    ([, member]) =>
-      member !== undefined && member !== null && !(typeof member === 'object' && isEmpty(member)),
-  );
-  return Object.fromEntries(members) as Value;
-}
-
-function isEmpty(member: object): boolean {
-  return Array.isArray(member) ? member.length === 0 : Object.keys(member).length === 0;
-}
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
 
@@ -117,10 +103,7 @@ function patientResource({ id, record }: RecordView, merged: readonly RecordView
   });
 }
 
-function nameOf(first: unknown, last: unknown) {
-  const given = textOf(first);
-  return filled({ family: textOf(last), given: given === undefined ? [] : [given] });
-}
+const nameOf = (first: unknown, last: unknown) => humanName(textOf(first), textOf(last));
 
 function contacts({ phone, email, fax }: RecordFields) {
   const points = { phone, email, fax };
@@ -131,18 +114,14 @@ function contacts({ phone, email, fax }: RecordFields) {
 
 /** Returns the address of a record, if it has one; payers name its lines differently. */
 function addresses(record: RecordFields): object[] {
-  const line = [
+  const lines = [
     record.address_line_1 ?? record.address_line1,
     record.address_line_2 ?? record.address_line2,
-  ].filter((one) => textOf(one) !== undefined);
-  const address = filled({
-    line,
-    city: textOf(record.city),
-    state: textOf(record.state),
-    postalCode: textOf(record.zip_code),
-    country: textOf(record.country),
-  });
-  return Object.keys(address).length === 0 ? [] : [address];
+  ].map(textOf);
+  const [city, state, zipCode, country] = [record.city, record.state, record.zip_code, record.country].map(
+    textOf,
+  );
+  return addressList({ lines, city, state, zipCode, country });
 }
 
 const ranks = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'] as const;
@@ -178,7 +157,7 @@ function coverages({ id, record }: RecordView, { idOf, reference }: Context): Re
         relationship:
           relationship === undefined
             ? undefined
-            : { coding: [{ system: `${TERMINOLOGY}/subscriber-relationship`, code: relationship }] },
+            : coded(`${TERMINOLOGY}/subscriber-relationship`, relationship),
         period: filled({
           start: dateTime(insurance.effective_date),
           end: dateTime(insurance.termination_date),
@@ -189,7 +168,7 @@ function coverages({ id, record }: RecordView, { idOf, reference }: Context): Re
             ? []
             : [
                 {
-                  type: { coding: [{ system: `${TERMINOLOGY}/coverage-class`, code: 'group' }] },
+                  type: coded(`${TERMINOLOGY}/coverage-class`, 'group'),
                   value: group,
                 },
               ],
@@ -200,7 +179,7 @@ function coverages({ id, record }: RecordView, { idOf, reference }: Context): Re
 }
 
 function memberNumber(value: string) {
-  return { type: { coding: [{ system: `${TERMINOLOGY}/v2-0203`, code: 'MB' }] }, value };
+  return { type: coded(`${TERMINOLOGY}/v2-0203`, 'MB'), value };
 }
 
 function relatedPerson(insurance: Record<string, unknown>, name: object, patient: object | undefined) {
@@ -240,7 +219,7 @@ function encounterResource({ id, record }: RecordView, { idOf, reference }: Cont
     type: textOf(record.visit_type) === undefined ? [] : [{ text: record.visit_type }],
     subject: reference('patient', record.patient_id),
     participant: people.map(({ code, provider }) => ({
-      type: [{ coding: [{ system: `${TERMINOLOGY}/v3-ParticipationType`, code }] }],
+      type: [coded(`${TERMINOLOGY}/v3-ParticipationType`, code)],
       individual: reference('provider', provider),
     })),
     period: filled({ start: dateTime(record.date_of_service) }),
@@ -270,9 +249,10 @@ function npiOf({ npi }: RecordFields) {
 function providerResource({ id, record }: RecordView, { idOf }: Context): Resource {
   const { taxonomy_code, specialty } = record;
   const taxonomy = textOf(taxonomy_code);
-  const coding =
-    taxonomy === undefined ? [] : [{ system: 'http://nucc.org/provider-taxonomy', code: taxonomy }];
-  const code = filled({ coding, text: textOf(specialty) });
+  const code = filled({
+    ...(taxonomy !== undefined && coded(systems.taxonomy, taxonomy)),
+    text: textOf(specialty),
+  });
   return filled({
     resourceType: 'Practitioner',
     id: idOf('provider', id),

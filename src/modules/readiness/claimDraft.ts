@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../domain/events/event.ts';
+import { addressList, coded, filled, humanName, systems, TERMINOLOGY } from '../../domain/fhirElements.ts';
 import { type BilledRecord, type BillingFacts, dayOf, textOf } from './rules/rule.ts';
 
 /** What a claim needs besides: the service has none of it. */
@@ -6,14 +7,6 @@ export const missingFromDraft = ['diagnosis', 'lines', 'charges'] as const;
 
 /** The extension that says from which record, in which version, a resource is made. */
 export const RECORD_EXTENSION = 'urn:chartledger:fhir:record';
-
-const systems = {
-  npi: 'http://hl7.org/fhir/sid/us-npi',
-  ein: 'urn:oid:2.16.840.1.113883.4.4',
-  clia: 'urn:oid:2.16.840.1.113883.4.7',
-  taxonomy: 'http://nucc.org/provider-taxonomy',
-};
-const terminology = 'http://terminology.hl7.org/CodeSystem';
 
 /**
  * Returns the draft of a claim for an encounter as a FHIR R4 `Claim` (use `claim`, status `draft`) with the records that it is based
@@ -39,21 +32,21 @@ export function claimDraft(facts: BillingFacts, created: string): JsonObject {
     extension: [extensionOf(encounter)],
     identifier: [{ value: encounter.id }],
     status: 'draft',
-    type: coded(`${terminology}/claim-type`, 'professional'),
+    type: coded(`${TERMINOLOGY}/claim-type`, 'professional'),
     use: 'claim',
     patient: patient ? reference('patient') : unknown,
     ...(service !== undefined && { billablePeriod: { start: service, end: service } }),
     created,
     ...(payer && { insurer: reference('payer') }),
     provider: provider ? reference('provider') : unknown,
-    priority: coded(`${terminology}/processpriority`, 'normal'),
+    priority: coded(`${TERMINOLOGY}/processpriority`, 'normal'),
     ...(claim?.number !== undefined && { related: [replacedBy(claim.id, claim.number)] }),
     ...(facility && { facility: reference('facility') }),
     ...(rendering && {
       careTeam: [
         {
           ...{ sequence: 1, provider: reference('rendering-provider') },
-          role: coded(`${terminology}/claimcareteamrole`, 'primary'),
+          role: coded(`${TERMINOLOGY}/claimcareteamrole`, 'primary'),
         },
       ],
     }),
@@ -75,17 +68,13 @@ const unknown: JsonObject = {
 function replacedBy(claimId: string, number: string): JsonObject {
   return {
     claim: { identifier: { value: claimId } },
-    relationship: coded(`${terminology}/ex-relatedclaimrelationship`, 'prior'),
+    relationship: coded(`${TERMINOLOGY}/ex-relatedclaimrelationship`, 'prior'),
     reference: { value: number },
   };
 }
 
 function reference(id: string): JsonObject {
   return { reference: `#${id}` };
-}
-
-function coded(system: string, code: string): JsonObject {
-  return { coding: [{ system, code }] };
 }
 
 function extensionOf({ kind, id, version }: BilledRecord): JsonObject {
@@ -101,17 +90,6 @@ function extensionOf({ kind, id, version }: BilledRecord): JsonObject {
 
 function contain(resourceType: string, id: string, record: BilledRecord, fields: JsonObject): JsonObject {
   return { resourceType, id, extension: [extensionOf(record)], ...fields };
-}
-
-type Value = JsonObject[string];
-
-/** Returns an object with those of some members that have a value: FHIR has no empty objects and lists. */
-function filled(members: Record<string, Value | undefined>): JsonObject {
-  const isEmpty = (value: Value | undefined) =>
-    value === undefined || (typeof value === 'object' && value !== null && Object.keys(value).length === 0);
-  return Object.fromEntries(
-    Object.entries(members).filter((entry): entry is [string, Value] => !isEmpty(entry[1])),
-  );
 }
 
 function patientOf(patient: BilledRecord): JsonObject {
@@ -199,13 +177,13 @@ function coveragesOf(patient: BilledRecord, payer: BilledRecord | undefined): Js
           subscriberId: text('policy_number'),
           subscriber: subscriber && reference(String(subscriber.id)),
           beneficiary: reference('patient'),
-          relationship: relationship && coded(`${terminology}/subscriber-relationship`, relationship),
+          relationship: relationship && coded(`${TERMINOLOGY}/subscriber-relationship`, relationship),
           period: filled({ start: effective && dayOf(effective), end: termination && dayOf(termination) }),
           payor: [isHeld ? reference('payer') : { identifier: { value: payerId } }],
           class:
             group === undefined
               ? []
-              : [{ type: coded(`${terminology}/coverage-class`, 'group'), value: group }],
+              : [{ type: coded(`${TERMINOLOGY}/coverage-class`, 'group'), value: group }],
         }),
       ),
       ...(subscriber ? [subscriber] : []),
@@ -216,23 +194,21 @@ function coveragesOf(patient: BilledRecord, payer: BilledRecord | undefined): Js
 /** Returns the subscriber, where it is not the patient and something is known of them. */
 function subscriberOf(patient: BilledRecord, rank: string, id: string): JsonObject | undefined {
   const text = (field: string) => textOf(patient, `${rank}.subscriber_${field}`);
-  const [birth, street] = [text('date_of_birth'), text('address_line_1')];
-  const address = filled({
-    ...{ line: street === undefined ? [] : [street], city: text('city'), state: text('state') },
-    ...{ postalCode: text('zip_code'), country: text('country') },
-  });
+  const birth = text('date_of_birth');
   const known = filled({
     name: namesOf(patient, `${rank}.subscriber_first_name`, `${rank}.subscriber_last_name`),
     birthDate: birth && dayOf(birth),
-    address: Object.keys(address).length > 0 ? [address] : [],
+    address: addressList({
+      ...{ lines: [text('address_line_1')], city: text('city'), state: text('state') },
+      ...{ zipCode: text('zip_code'), country: text('country') },
+    }),
   });
   if (Object.keys(known).length === 0) return undefined;
   return contain('RelatedPerson', id, patient, { patient: reference('patient'), ...known });
 }
 
 function namesOf(record: BilledRecord, first: string, last: string): JsonObject[] {
-  const [given, family] = [textOf(record, first), textOf(record, last)];
-  const name = filled({ family, given: given === undefined ? [] : [given] });
+  const name = humanName(textOf(record, first), textOf(record, last));
   return Object.keys(name).length > 0 ? [name] : [];
 }
 
@@ -244,12 +220,9 @@ function identifiersOf(record: BilledRecord, from: Record<string, string>): Json
 }
 
 function addressesOf(record: BilledRecord, one = 'address_line_1', other = 'address_line_2'): JsonObject[] {
-  const address = filled({
-    line: [one, other].flatMap((field) => textOf(record, field) ?? []),
-    city: textOf(record, 'city'),
-    state: textOf(record, 'state'),
-    postalCode: textOf(record, 'zip_code'),
-    country: textOf(record, 'country'),
+  const text = (field: string) => textOf(record, field);
+  return addressList({
+    ...{ lines: [text(one), text(other)], city: text('city'), state: text('state') },
+    ...{ zipCode: text('zip_code'), country: text('country') },
   });
-  return Object.keys(address).length > 0 ? [address] : [];
 }

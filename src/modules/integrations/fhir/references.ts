@@ -1,12 +1,13 @@
 import { isJsonObject } from '../../../domain/events/event.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
+import { systems } from '../../../domain/fhirElements.ts';
 import type { RecordFields } from '../../../domain/records/schema/kind.ts';
 import { ServiceError } from '../../../platform/errors.ts';
 import { currentState, type QueryPorts } from '../../records/queries/records.ts';
 import { searchRecords } from '../../records/queries/search.ts';
 import type { RecordOperation } from '../operations.ts';
 import { identify, type MessageIndex } from './bundle.ts';
-import { identifierOf, type Reference, type Referred, referredBy, systems } from './resources/elements.ts';
+import { identifierOf, type Reference, type Referred, referredBy } from './resources/elements.ts';
 import { mapResource } from './resources/index.ts';
 import { type Issue, type MappedRecord, type MappingContext, refused } from './resources/issues.ts';
 

@@ -215,15 +215,6 @@ export const referenceSchema = z.object({
 });
 export type Reference = z.infer<typeof referenceSchema>;
 
-/** Systems of identifiers that have fields of their own (US Core, and HL7's registry of systems). */
-export const systems = {
-  npi: 'http://hl7.org/fhir/sid/us-npi',
-  ssn: 'http://hl7.org/fhir/sid/us-ssn',
-  ein: 'urn:oid:2.16.840.1.113883.4.4',
-  clia: 'urn:oid:2.16.840.1.113883.4.7',
-  naic: 'urn:oid:2.16.840.1.113883.6.300',
-} as const;
-
 /** Returns the non-empty value of the identifier of a system; that of an `old` one only where there is no other. */
 export function identifierOf(
   identifiers: readonly Identifier[] | undefined,

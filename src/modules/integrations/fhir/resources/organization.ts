@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { systems } from '../../../../domain/fhirElements.ts';
 import { inTable } from '../../mapping.ts';
 import {
   addressFields,
@@ -12,7 +13,6 @@ import {
   listOf,
   numberOf,
   ofCodes,
-  systems,
   textsSchema,
 } from './elements.ts';
 import { type MappedRecord, type MappingContext, refused } from './issues.ts';

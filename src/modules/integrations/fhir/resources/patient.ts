@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { systems } from '../../../../domain/fhirElements.ts';
 import { stateCode } from '../../../../domain/records/schema/states.ts';
 import {
   addressFields,
@@ -13,7 +14,6 @@ import {
   listOf,
   type Reference,
   referenceSchema,
-  systems,
 } from './elements.ts';
 import {
   type FieldReference,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { systems } from '../../../../domain/fhirElements.ts';
 import {
   addressFields,
   addressSchema,
@@ -15,7 +16,6 @@ import {
   numberOf,
   periodSchema,
   referenceSchema,
-  systems,
 } from './elements.ts';
 import {
   type Issue,
@@ -80,7 +80,6 @@ export const practitionerRoleSchema = z.object({
 });
 
 /** NUCC's set of provider taxonomy codes. */
-const TAXONOMY = 'http://nucc.org/provider-taxonomy';
 
 /** Returns what a PractitionerRole says about its provider. */
 export function mapPractitionerRole(
@@ -119,5 +118,5 @@ function left(expression: string, text: string): NothingMapped {
 }
 
 function codingOf(concepts: readonly CodeableConcept[]) {
-  return concepts.flatMap(({ coding = [] }) => coding).find(({ system }) => system === TAXONOMY);
+  return concepts.flatMap(({ coding = [] }) => coding).find(({ system }) => system === systems.taxonomy);
 }
