@@ -1,5 +1,6 @@
 import { type Cause, type CauseGrouping, findCauses } from '../../modules/readiness/causes.ts';
 import { type FilingAges, readFilingAges } from '../../modules/readiness/filingAges.ts';
+import { MOST_COUNTED } from '../../modules/readiness/worklist.ts';
 import type { WorklistSelection } from '../../modules/readiness/worklistFanOut.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
@@ -15,7 +16,6 @@ export type MatrixGrouping = Extract<CauseGrouping, (typeof matrixGroupings)[num
 
 /** Columns of a matrix; all others are one. */
 const MOST_COLUMNS = 5;
-const MOST_LOOKED_AT = 100_000;
 
 /** What is counted of the encounters that a page selects. */
 export interface DefectCounts {
@@ -32,7 +32,7 @@ export async function readDefects(
   grouping: MatrixGrouping,
 ): Promise<DefectCounts> {
   const [{ causes, isWhole }, ages] = await Promise.all([
-    findCauses(readModels, workspace, selection, grouping, MOST_LOOKED_AT),
+    findCauses(readModels, workspace, selection, grouping, MOST_COUNTED),
     readFilingAges(readModels, workspace, selection, Date.now()),
   ]);
   return { causes, isWhole, ages };
@@ -99,7 +99,7 @@ ${
   html`<details><summary>Warnings: ${warning.length} ${warning.length === 1 ? 'kind' : 'kinds'}, which do not block</summary>
 ${matrixTable(place, 'Warnings', columns, warning)}</details>`
 }
-${!isWhole && html`<p class="muted">Counts only the first ${MOST_LOOKED_AT.toLocaleString('en-US')} encounters. Narrow the list to count all.</p>`}`;
+${!isWhole && html`<p class="muted">Counts only the first ${MOST_COUNTED.toLocaleString('en-US')} encounters. Narrow the list to count all.</p>`}`;
 }
 
 function agesLine({ lost, thisWeek, nextWeek, thisMonth }: FilingAges): Html {

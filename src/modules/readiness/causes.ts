@@ -1,12 +1,17 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { csvLine } from '../../platform/csv.ts';
 import { unavailable } from '../../platform/errors.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { dayOf, type Owner, type Severity } from './rules/rule.ts';
-import { readProgress, requireSelectedRecords, type WorklistProgress } from './worklist.ts';
-import { type WorklistSelection, walkWorklist } from './worklistFanOut.ts';
+import {
+  lookThrough,
+  MOST_COUNTED,
+  readProgress,
+  requireSelectedRecords,
+  type WorklistProgress,
+} from './worklist.ts';
+import type { WorklistSelection } from './worklistFanOut.ts';
 import { isBlocking, ownerOfFinding, type WorklistEntry, type WorklistFinding } from './worklistModel.ts';
 
 /** By what findings of one rule are grouped: by the record at fault, or by a reference of the encounter. */
@@ -42,11 +47,6 @@ export interface Causes {
 }
 
 const MOST_EXAMPLES = 5;
-/** Encounters looked at for a page. */
-const MOST_LOOKED_AT = 100_000;
-/** Encounters after which other requests are served. */
-const AT_ONCE = 200;
-
 /**
  * Resolves with what is in the way of the encounters of a selection, grouped by rule and record; of a selection with a rule or an
  * owner only their findings. At most `most` encounters are looked at. It does not wait for the worklist. Rejects with `unavailable`.
@@ -60,19 +60,11 @@ export async function findCauses(
 ): Promise<Causes> {
   const groups = new Map<string, Cause>();
   let encounters = 0;
-  let lookedAt = 0;
-  let isWhole = true;
-  for await (const { entry, isWanted } of walkWorklist(readModels, workspace, selection)) {
-    if (lookedAt === most) {
-      isWhole = false;
-      break;
-    }
-    lookedAt += 1;
-    if (lookedAt % AT_ONCE === 0) await nextTurn();
+  const isWhole = await lookThrough(readModels, workspace, selection, most, ({ entry, isWanted }) => {
     const findings = isWanted ? entry.findings.filter((finding) => isOf(finding, selection)) : [];
     if (findings.length > 0) encounters += 1;
     count(groups, entry, findings, grouping);
-  }
+  });
   return { causes: [...groups.values()].sort(byUrgency), encounters, isWhole };
 }
 
@@ -162,7 +154,7 @@ export async function readCauses(
   const from = pageToken === undefined ? 0 : decodeToken(pageToken, scope);
   await requireSelectedRecords(eventLog, workspace, selection);
   const { today, ...progress } = await readProgress({ eventLog, readModels }, workspace);
-  const { causes, ...rest } = await findCauses(readModels, workspace, selection, grouping, MOST_LOOKED_AT);
+  const { causes, ...rest } = await findCauses(readModels, workspace, selection, grouping, MOST_COUNTED);
   const next = from + limit;
   return {
     ...rest,

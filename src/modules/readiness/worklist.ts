@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { dataAs } from '../../domain/events/event.ts';
 import type { ReadinessCounted } from '../../domain/events/readinessEvents.ts';
 import { readinessCountsStream, recordStream } from '../../domain/events/streams.ts';
@@ -26,6 +27,7 @@ import {
   fanOutsPartition,
   readCounts,
   type WorklistSelection,
+  type WorklistStep,
   walkWorklist,
 } from './worklistFanOut.ts';
 import {
@@ -199,6 +201,30 @@ async function underWayIn(readModels: ReadModels, workspace: string): Promise<Wo
 }
 
 const AT_ONCE = 200;
+
+/** Encounters of which a page counts at most so many. */
+export const MOST_COUNTED = 100_000;
+
+/**
+ * Calls `look` with what `walkWorklist` yields, with at most `most` of them; serves other requests in between. Resolves with whether
+ * that was all. Rejects with `unavailable`.
+ */
+export async function lookThrough(
+  readModels: ReadModels,
+  workspace: string,
+  selection: WorklistSelection,
+  most: number,
+  look: (step: WorklistStep) => void,
+): Promise<boolean> {
+  let lookedAt = 0;
+  for await (const step of walkWorklist(readModels, workspace, selection)) {
+    if (lookedAt === most) return false;
+    lookedAt += 1;
+    if (lookedAt % AT_ONCE === 0) await nextTurn();
+    look(step);
+  }
+  return true;
+}
 
 /**
  * Yields all encounters of a selection, in parts; at least one part, which may be empty. An encounter that changes

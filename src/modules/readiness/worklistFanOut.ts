@@ -61,7 +61,7 @@ export interface WorklistSelection {
 }
 
 /** An encounter that the walk came to. */
-interface Step {
+export interface WorklistStep {
   entry: WorklistEntry;
   isWanted: boolean;
   /** Its day as a number where the walk goes by days; otherwise 0. */
@@ -104,8 +104,8 @@ export async function* walkWorklist(
   readModels: ReadModels,
   workspace: string,
   selection: WorklistSelection,
-  after: Pick<Step, 'day' | 'order'> = { day: 0, order: -1 },
-): AsyncGenerator<Step> {
+  after: Pick<WorklistStep, 'day' | 'order'> = { day: 0, order: -1 },
+): AsyncGenerator<WorklistStep> {
   if (selection.sort === 'filing') {
     yield* byFilingDay(readModels, workspace, selection, after);
     return;
@@ -129,8 +129,8 @@ async function* byFilingDay(
   readModels: ReadModels,
   workspace: string,
   selection: WorklistSelection,
-  after: Pick<Step, 'day' | 'order'>,
-): AsyncGenerator<Step> {
+  after: Pick<WorklistStep, 'day' | 'order'>,
+): AsyncGenerator<WorklistStep> {
   const along = (value: string, day: number) =>
     alongLists(
       readModels,
@@ -150,8 +150,8 @@ async function* alongLists(
   workspace: string,
   selection: WorklistSelection,
   filter: WorklistFilter | undefined,
-  { day, order: after }: Pick<Step, 'day' | 'order'>,
-): AsyncGenerator<Step> {
+  { day, order: after }: Pick<WorklistStep, 'day' | 'order'>,
+): AsyncGenerator<WorklistStep> {
   const states = selection.state === undefined ? readinessStates : [selection.state];
   const partition = worklistPartition(workspace);
   for (let behind = after; ; ) {
