@@ -1,16 +1,13 @@
 import { type Command, Option } from 'commander';
-import type { Caller } from '../../domain/events/newEvent.ts';
 import { subjectKinds } from '../../domain/records/catalog.ts';
 import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import {
-  applyUndo,
-  planUndo,
   type UndoAction,
   type UndoneField,
   type UndoneRecord,
-  type UndoPorts,
   type UndoSelection,
   undoActions,
+  undoWrites,
 } from '../../modules/records/commands/undo.ts';
 import { terminal } from '../../server/terminal.ts';
 import { withIngest } from '../../server/withIngest.ts';
@@ -59,9 +56,7 @@ export function addUndoCommands(undo: Command): void {
         'chartledger undo plan --workspace clinic --key key_4fTq9LmZs2Xw8RbC --since 2026-11-24T09:00:00Z --until 2026-11-24T10:00:00Z',
       ),
     )
-    .action((options: UndoOptions, command: Command) =>
-      run(planUndo, options, selectionOf(options, command)),
-    );
+    .action((options: UndoOptions, command: Command) => run(options, selectionOf(options, command), true));
 
   addSelection(undo.command('apply'))
     .description(
@@ -76,9 +71,7 @@ export function addUndoCommands(undo: Command): void {
         'chartledger undo apply --workspace clinic --request 019cec3f-5f5b-7000-8000-000000000001',
       ),
     )
-    .action((options: UndoOptions, command: Command) =>
-      run(applyUndo, options, selectionOf(options, command)),
-    );
+    .action((options: UndoOptions, command: Command) => run(options, selectionOf(options, command), false));
 }
 
 function addSelection(command: Command): Command {
@@ -110,19 +103,17 @@ function selectionOf(options: UndoOptions, command: Command): UndoSelection {
   };
 }
 
-type Undo = (ports: UndoPorts, caller: Caller, selection: UndoSelection) => AsyncIterable<UndoneRecord[]>;
-
-async function run(undo: Undo, options: UndoOptions, selection: UndoSelection): Promise<void> {
+async function run(options: UndoOptions, selection: UndoSelection, dryRun: boolean): Promise<void> {
   const { workspace: _, json = false, ...query } = options;
   const counts = new Map<UndoAction, number>();
   await withIngest(options.workspace, async ({ ports, caller }) => {
-    if (undo === planUndo) endWithReader();
+    if (dryRun) endWithReader();
     const access = { action: 'record.undo', query } as const;
     await recordAccess(ports.eventLog, caller, access);
     // The writes have ids of their own: the access has that of the request.
     let isFirst = true;
     if (json) await writePaced('[');
-    for await (const wave of undo(ports, caller, selection)) {
+    for await (const wave of undoWrites(ports, caller, selection, { dryRun })) {
       for (const [kind, shown] of Map.groupBy(wave, (one) => one.kind)) {
         const ranges = shown.flatMap(({ undone }) =>
           undone.map(({ position }) => ({ from: position, to: position })),
@@ -146,10 +137,10 @@ async function run(undo: Undo, options: UndoOptions, selection: UndoSelection): 
         if (number) writeLine(`${action.padEnd(8)}${counted(number, 'record')}`);
       }
       if (counts.size === 0) writeLine('There is nothing to undo.');
-      else if (undo === applyUndo) writeLine(`Undone by request ${caller.requestId}.`);
+      else if (!dryRun) writeLine(`Undone by request ${caller.requestId}.`);
     }
   });
-  if (undo === applyUndo && counts.has('blocked')) terminal().exitCode = FAILED;
+  if (!dryRun && counts.has('blocked')) terminal().exitCode = FAILED;
 }
 
 /** Returns the form in JSON. */

@@ -107,7 +107,7 @@ export interface EventMetadata {
   clientRequestId?: string;
   /** The trace that the request is part of (W3C Trace Context). */
   traceparent?: string;
-  /** The id of the event that it undoes, the last one if several: see `planUndo`. */
+  /** The id of the event that it undoes, the last one if several: see `undoWrites`. */
   reverts?: string;
   /** Its origin, if that is a message from an EMR. */
   source?: EventSource;

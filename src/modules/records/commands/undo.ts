@@ -90,36 +90,17 @@ export interface UndoPorts extends WritePorts {
 const AT_ONCE = 32;
 
 /**
- * Finds what the selected writes of a workspace changed, and yields, some at a time, what undoing them means for each record and
- * document; writes nothing. A field gets the value that it would have if the selected writes had never been made: what others wrote since stays. Rejects
- * with `unavailable`.
+ * Undoes the selected writes of a workspace by writes of the caller, and yields, some at a time, what was done with each record and
+ * document. A field gets the value that it would have if the selected writes had never been made: what others wrote since stays. Each
+ * record is decided on its state at that moment, so that the next run completes one that was cut off. The events have the caller's
+ * request id, by which they can be undone in turn, and name the event that they undo (`reverts`). With `dryRun` it writes nothing, and
+ * yields what would be done. Rejects with `unavailable`.
  */
-export function planUndo(
+export async function* undoWrites(
   ports: UndoPorts,
   caller: Caller,
   selection: UndoSelection,
-): AsyncGenerator<UndoneRecord[]> {
-  return undo(ports, caller, selection, true);
-}
-
-/**
- * Undoes the selected writes by writes of the caller, decided on the state of each record at that moment, and yields what was done.
- * Their events have the caller's request id, by which they can be undone in turn, and name the event that they undo (`reverts`). When
- * it is cut off, the next run completes it. Rejects with `unavailable`.
- */
-export function applyUndo(
-  ports: UndoPorts,
-  caller: Caller,
-  selection: UndoSelection,
-): AsyncGenerator<UndoneRecord[]> {
-  return undo(ports, caller, selection, false);
-}
-
-async function* undo(
-  ports: UndoPorts,
-  caller: Caller,
-  selection: UndoSelection,
-  dryRun: boolean,
+  { dryRun }: { dryRun: boolean },
 ): AsyncGenerator<UndoneRecord[]> {
   const isSelected = selector(selection, caller.requestId);
   const streams = await selectedStreams(ports.eventLog, caller.workspace, selection, isSelected);
