@@ -1,6 +1,6 @@
 import { serviceDay, startOf } from './days.ts';
 import { type FilingLimit, lastDayOf, limitFor } from './filingLimits.ts';
-import { isSelfPay, payerType } from './payerTypes.ts';
+import { isSelfPay, payerType } from './insurance.ts';
 import { type BillingFacts, type RuleSettings, textOf } from './rule.ts';
 
 /** Until when the payer of the primary insurance takes a claim. */

@@ -6,9 +6,8 @@ import { billingEntityRules } from './billingEntity.ts';
 import { dateRules } from './dates.ts';
 import { claimRules, documentRules } from './encounter.ts';
 import { facilityRules } from './facility.ts';
-import { insuranceRules } from './insurance.ts';
+import { insuranceRules, isSelfPay } from './insurance.ts';
 import { patientRules } from './patient.ts';
-import { isSelfPay } from './payerTypes.ts';
 import { placeholderRules } from './placeholders.ts';
 import { providerRules } from './provider.ts';
 import {

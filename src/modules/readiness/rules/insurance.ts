@@ -1,6 +1,5 @@
 import { malformed } from './addresses.ts';
 import { momentOf, serviceDay } from './days.ts';
-import { isSelfPay, isWorkersCompensation, payerType } from './payerTypes.ts';
 import { likeSsnFaults, numberFaults, ssnFaults } from './placeholders.ts';
 import { MBI } from './repairs.ts';
 import {
@@ -16,6 +15,21 @@ import {
   textOf,
   wrong,
 } from './rule.ts';
+
+/** Returns the type of a payer in lower case; '' where it has none. */
+export function payerType(payer: BilledRecord | undefined): string {
+  return (textOf(payer, 'payer_type') ?? '').toLowerCase();
+}
+
+/** Whether the patient pays, and no payer gets a claim. */
+export function isSelfPay(payer: BilledRecord | undefined): boolean {
+  return payerType(payer) === 'self-pay';
+}
+
+/** Whether an employer holds the policy. */
+function isWorkersCompensation(payer: BilledRecord | undefined): boolean {
+  return payerType(payer) === 'workers compensation';
+}
 
 /** An insurance of the patient. */
 interface Insurance {
