@@ -26,7 +26,7 @@ const text = (description: string, example: string, most = MOST_TEXT) =>
     .max(most)
     .meta({ description, examples: [example] });
 
-/** The name of whoever is to deal with a finding. */
+/** The name of the person who is to deal with a finding. */
 export const assignee = text('To whom a finding is assigned, as you call them', 'maria', MOST_NAME);
 
 const untilDay = (description: string) => requiredDay('2026-06-30', description);

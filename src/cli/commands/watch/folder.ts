@@ -143,7 +143,7 @@ export class DropFolder {
     held.delete(id);
   }
 
-  /** Leaves a claim to whoever continues. */
+  /** Releases a claim, for another process to continue. */
   release({ id }: Claim): void {
     held.delete(id);
   }
