@@ -42,6 +42,8 @@ onEmbeddedEngines((start) => {
     service = await start();
     root = `/workspaces/${service.workspaceId('clinic')}`;
     ({ visitor, id: userId } = await signedIn(service, 'compliance'));
+    // What is there before the worklist is begun is not announced.
+    await worklist(service);
     for (const claim of [unnumbered, billable, uncoded]) await sendClaim(service, claim);
     await worklist(service);
   });
