@@ -23,7 +23,6 @@ import {
   twoFactorRoutes,
 } from './pages/account.ts';
 import { auditRoutes } from './pages/audit.ts';
-import { acknowledgeBillingRoutes } from './pages/billing.ts';
 import { disclosureRoutes } from './pages/disclosures.ts';
 import { eventsRoutes } from './pages/events.ts';
 import { holdChangeRoutes, holdsRoutes } from './pages/holds.ts';
@@ -35,6 +34,10 @@ import { messageChangeRoutes } from './pages/messageChanges.ts';
 import { messagesRoutes } from './pages/messages.ts';
 import { type NotificationPagePorts, notificationsRoutes } from './pages/notifications.ts';
 import { allWorkspacesRoutes, homeRoutes, overviewRoutes } from './pages/overview.ts';
+import { acknowledgeBillingRoutes } from './pages/readiness/acknowledge.ts';
+import { scorecardRoutes } from './pages/readiness/scorecard.ts';
+import { simulationRoutes } from './pages/readiness/simulation.ts';
+import { worklistRoutes } from './pages/readiness/worklist.ts';
 import { recordCertificateRoutes } from './pages/records/certificate.ts';
 import { recordCompareRoutes, recordPrintRoutes } from './pages/records/compare.ts';
 import { recordCopyRoutes } from './pages/records/copy.ts';
@@ -48,7 +51,6 @@ import { recordTimelineRoutes } from './pages/records/timeline.ts';
 import { referenceRoutes } from './pages/reference/reference.ts';
 import { requestPageRoutes } from './pages/request.ts';
 import { requestsRoutes } from './pages/requests.ts';
-import { scorecardRoutes } from './pages/scorecard.ts';
 import { searchRoutes } from './pages/search.ts';
 import {
   invitationRoutes,
@@ -58,7 +60,6 @@ import {
   setupRoutes,
   signInRoutes,
 } from './pages/signIn.ts';
-import { simulationRoutes } from './pages/simulation.ts';
 import { sourceFormRoutes } from './pages/sourceForm.ts';
 import { sourcesRoutes } from './pages/sources.ts';
 import { systemRoutes } from './pages/system.ts';
@@ -66,7 +67,6 @@ import { userRoutes, usersRoutes } from './pages/users.ts';
 import { webhookPageRoutes } from './pages/webhook.ts';
 import { webhookChangeRoutes, webhookFormRoutes } from './pages/webhookForm.ts';
 import { webhookSecretRoutes, webhooksRoutes } from './pages/webhooks.ts';
-import { worklistRoutes } from './pages/worklist.ts';
 import { workspacesRoutes } from './pages/workspaces.ts';
 
 export interface DashboardPorts

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { progressNote } from '../../src/dashboard/pages/worklist.ts';
+import { progressNote } from '../../src/dashboard/pages/readiness/worklist.ts';
 import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
 import { sendBatch } from '../support/client.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
@@ -150,7 +150,12 @@ onEmbeddedEngines((start) => {
     expect(listed(ofPayer)).toEqual(idsOf(uncoded));
     expect(ofPayer).toContain('<option value="any" selected>');
     expect(Object.keys(tabs(ofPayer))).toContain('Blocked: 1');
-    expect(ofPayer).not.toContain('By month of service');
+    for (const page of [
+      ofPayer,
+      await show('/readiness?answered=false'),
+      await show('/readiness?owner=practice'),
+    ])
+      expect(page).not.toContain('By month of service');
     const query = new URLSearchParams({ payer_id: payer, facility_id: facility, from: '2026-03-01' });
     const several = await show(`/readiness?${query}`);
     expect(listed(several)).toEqual(idsOf(uncoded));
@@ -351,6 +356,26 @@ onEmbeddedEngines((start) => {
     expect(line).toMatch(new RegExp(`^${claim.encounter.id},voided,.*,,,,,$`));
     expect(await show('/records?kind=encounters&sort=-updated_at')).toContain('>void</span>');
     expect(await show(recordPath('payers', claim.payer))).toContain('Blocks no encounters.');
+  });
+
+  test('the days up to a filing limit are those of the workspace', async () => {
+    // A zone in which it is not the day of UTC.
+    const zone = new Date().getUTCHours() < 10 ? 'Pacific/Niue' : 'Pacific/Kiritimati';
+    const dayBefore = (days: number) =>
+      new Intl.DateTimeFormat('en-CA', { timeZone: zone }).format(Date.now() - days * 86_400_000);
+    const [dueToday, past] = [1, 2].map((days) =>
+      freshClaim({ payer: { payer_code: undefined }, encounter: { date_of_service: dayBefore(days) } }),
+    ) as [Claim, Claim];
+    past.encounter = { ...dueToday.encounter, id: phi('encounter'), date_of_service: dayBefore(2) };
+    await sendClaim(service, dueToday);
+    await sendClaim(service, past, 'encounter');
+    const payer = String(dueToday.payer.id);
+    await inWorkspace(service, 'readiness', 'set-time-zone', zone);
+    await inWorkspace(service, 'readiness', 'set-filing-limit', '1d', '--payer', payer);
+    await worklist(service);
+    const page = await show(`/readiness?payer_id=${encodeURIComponent(payer)}`);
+    expect(page).toContain('<dt>Lost this week</dt><dd>1</dd>');
+    expect(page).toContain('<dt>Past the filing limit</dt><dd>1</dd>');
   });
 });
 

@@ -8,6 +8,7 @@ import { readinessAccess, worklistAccesses } from '../../modules/audit/accesses.
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { billingPrincipals } from '../../modules/readiness/billing.ts';
 import { shownCounts } from '../../modules/readiness/counts.ts';
+import { daysLeft } from '../../modules/readiness/filingAges.ts';
 import { readReadiness } from '../../modules/readiness/queries.ts';
 import type { CausedFinding } from '../../modules/readiness/replay.ts';
 import {
@@ -133,13 +134,10 @@ export const filingSchema = z
       '`null` if no filing limit of the payer is known, it got a claim for the encounter in time, or the patient pays',
   });
 
-const DAY_MS = 86_400_000;
-
 /** Returns what is left, on a day, of the time in which a payer takes a claim. */
 export function filingView(filing: WorklistEntry['filing'], today: string): z.infer<typeof filingSchema> {
   if (filing === undefined) return null;
-  const days_left = Math.round((instantOf(filing.last_day) - instantOf(today)) / DAY_MS);
-  return { ...filing, days_left };
+  return { ...filing, days_left: daysLeft(filing.last_day, today) };
 }
 
 const readinessSchema = z

@@ -24,6 +24,7 @@ import {
   requestReaders,
   type Visit,
 } from '../components/page.ts';
+import { type BarTime, barTimes, type RangeName, rangeLinks, rangeOf, ranges } from '../components/ranges.ts';
 import { filledQuery } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
 import { badge, code, empty, time } from '../components/text.ts';
@@ -34,15 +35,7 @@ import {
   messagesSection,
   recordPath,
 } from '../components/urls.ts';
-import {
-  type BarTime,
-  barTimes,
-  type RangeName,
-  rangeLinks,
-  rangeOf,
-  ranges,
-  totalledChart,
-} from './overviewFigures.ts';
+import { totalledChart } from './overviewFigures.ts';
 
 /** A message is `received` only until it is processed: its tile counts what is left to do. */
 const tileTexts: Record<MessageState, string> = {

@@ -13,6 +13,7 @@ import {
   integrators,
   phiReaders,
 } from '../components/page.ts';
+import { iso, type RangeName, rangeLinks, rangeOf, ranges } from '../components/ranges.ts';
 import { table } from '../components/tables.ts';
 import { badge, empty, time } from '../components/text.ts';
 import { requestsPath } from '../components/urls.ts';
@@ -25,14 +26,9 @@ import {
   deadWebhooks,
   figureLink,
   figures,
-  iso,
   type Overview,
   type OverviewPorts,
   overviewPath,
-  type RangeName,
-  rangeLinks,
-  rangeOf,
-  ranges,
   readBars,
   readOverview,
   total,

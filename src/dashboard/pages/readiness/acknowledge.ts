@@ -1,14 +1,14 @@
-import { acknowledgementSchema } from '../../api/routes/billing.ts';
-import { pathId } from '../../api/schemas/parameters.ts';
-import { encounter } from '../../domain/records/kinds/encounter.ts';
-import { validate } from '../../domain/records/schema/validation.ts';
-import { readinessAccess } from '../../modules/audit/accesses.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import { acknowledgeChanges, changedConcurrently } from '../../modules/readiness/billingCommands.ts';
-import { type Readiness, readReadiness } from '../../modules/readiness/queries.ts';
-import type { QueryPorts } from '../../modules/records/queries/records.ts';
-import type { FieldMessage } from '../../platform/errors.ts';
-import { type Confirmation, confirmedChange, input, messageOf } from '../components/forms.ts';
+import { acknowledgementSchema } from '../../../api/routes/billing.ts';
+import { pathId } from '../../../api/schemas/parameters.ts';
+import { encounter } from '../../../domain/records/kinds/encounter.ts';
+import { validate } from '../../../domain/records/schema/validation.ts';
+import { readinessAccess } from '../../../modules/audit/accesses.ts';
+import { recordAccess } from '../../../modules/audit/recordAccess.ts';
+import { acknowledgeChanges, changedConcurrently } from '../../../modules/readiness/billingCommands.ts';
+import { type Readiness, readReadiness } from '../../../modules/readiness/queries.ts';
+import type { QueryPorts } from '../../../modules/records/queries/records.ts';
+import type { FieldMessage } from '../../../platform/errors.ts';
+import { type Confirmation, confirmedChange, input, messageOf } from '../../components/forms.ts';
 import {
   type DashboardRoute,
   html,
@@ -16,12 +16,12 @@ import {
   recordReaders,
   textOf,
   type Visit,
-} from '../components/page.ts';
-import { recordsSection } from '../components/recordTable.ts';
-import { code } from '../components/text.ts';
-import { recordPath } from '../components/urls.ts';
-import { billedSummary, changesSince } from './records/parts.ts';
-import { type ErasedPorts, orErased } from './records/shared.ts';
+} from '../../components/page.ts';
+import { recordsSection } from '../../components/recordTable.ts';
+import { code } from '../../components/text.ts';
+import { recordPath } from '../../components/urls.ts';
+import { billedSummary, changesSince } from '../records/parts.ts';
+import { type ErasedPorts, orErased } from '../records/shared.ts';
 
 interface AcknowledgePorts extends QueryPorts, ErasedPorts {}
 

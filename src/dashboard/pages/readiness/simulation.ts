@@ -1,27 +1,27 @@
-import type { AppPorts } from '../../api/routes/index.ts';
-import { documentFieldsSchema } from '../../domain/records/document.ts';
-import { encounter, visitTypes } from '../../domain/records/kinds/encounter.ts';
-import { payer } from '../../domain/records/kinds/payer.ts';
-import { validate, validationError } from '../../domain/records/schema/validation.ts';
-import { simulationAccess } from '../../modules/audit/accesses.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import type { Analyses, SimulationRun } from '../../modules/readiness/jobs.ts';
-import { type FilingLimit, limitOfText, limitText } from '../../modules/readiness/rules/filingLimits.ts';
-import { rules } from '../../modules/readiness/rules/index.ts';
+import type { AppPorts } from '../../../api/routes/index.ts';
+import { documentFieldsSchema } from '../../../domain/records/document.ts';
+import { encounter, visitTypes } from '../../../domain/records/kinds/encounter.ts';
+import { payer } from '../../../domain/records/kinds/payer.ts';
+import { validate, validationError } from '../../../domain/records/schema/validation.ts';
+import { simulationAccess } from '../../../modules/audit/accesses.ts';
+import { recordAccess } from '../../../modules/audit/recordAccess.ts';
+import type { Analyses, SimulationRun } from '../../../modules/readiness/jobs.ts';
+import { type FilingLimit, limitOfText, limitText } from '../../../modules/readiness/rules/filingLimits.ts';
+import { rules } from '../../../modules/readiness/rules/index.ts';
 import {
   choiceOf,
   type RequiredDocuments,
   type RuleSettings,
   readRuleSettings,
   ruleChoices,
-} from '../../modules/readiness/rules/rule.ts';
+} from '../../../modules/readiness/rules/rule.ts';
 import {
   type CandidateSettings,
   candidateSettingsSchema,
   type Simulation,
-} from '../../modules/readiness/simulation.ts';
-import { serviceDaysSchema } from '../../modules/readiness/worklistModel.ts';
-import { formError, input, messageOf, select } from '../components/forms.ts';
+} from '../../../modules/readiness/simulation.ts';
+import { serviceDaysSchema } from '../../../modules/readiness/worklistModel.ts';
+import { formError, input, messageOf, select } from '../../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -33,12 +33,12 @@ import {
   recordReaders,
   textOf,
   type Visit,
-} from '../components/page.ts';
-import { table } from '../components/tables.ts';
-import { code, empty, ruleTitle } from '../components/text.ts';
-import { readinessSection, recordPath, simulationPath } from '../components/urls.ts';
+} from '../../components/page.ts';
+import { table } from '../../components/tables.ts';
+import { code, empty, ruleTitle } from '../../components/text.ts';
+import { readinessSection, recordPath, simulationPath } from '../../components/urls.ts';
 import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './scorecard.ts';
-import { type ShownState, stateTexts } from './worklist.ts';
+import { type ShownState, stateTexts } from './worklistQuery.ts';
 
 type Form = Visit['form'];
 

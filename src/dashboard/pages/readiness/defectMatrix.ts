@@ -1,14 +1,14 @@
-import { type Cause, type CauseGrouping, findCauses } from '../../modules/readiness/causes.ts';
-import { type FilingAges, readFilingAges } from '../../modules/readiness/filingAges.ts';
-import { MOST_COUNTED } from '../../modules/readiness/worklist.ts';
-import type { WorklistSelection } from '../../modules/readiness/worklistFanOut.ts';
-import type { RecordNames } from '../../modules/records/queries/lists.ts';
-import type { QueryPorts } from '../../modules/records/queries/records.ts';
-import { defectText } from '../components/defects.ts';
-import { type Html, type HtmlValue, html } from '../components/page.ts';
-import { type TableColumn, table } from '../components/tables.ts';
-import { empty, titleOf } from '../components/text.ts';
-import { worklistPath } from '../components/urls.ts';
+import { type Cause, type CauseGrouping, findCauses } from '../../../modules/readiness/causes.ts';
+import { type FilingAges, readFilingAges } from '../../../modules/readiness/filingAges.ts';
+import { MOST_COUNTED } from '../../../modules/readiness/worklist.ts';
+import type { WorklistSelection } from '../../../modules/readiness/worklistFanOut.ts';
+import type { RecordNames } from '../../../modules/records/queries/lists.ts';
+import type { QueryPorts } from '../../../modules/records/queries/records.ts';
+import { defectText } from '../../components/defects.ts';
+import { type Html, type HtmlValue, html } from '../../components/page.ts';
+import { type TableColumn, table } from '../../components/tables.ts';
+import { empty, titleOf } from '../../components/text.ts';
+import { worklistPath } from '../../components/urls.ts';
 
 /** By what the columns of the matrix are told apart. */
 export const matrixGroupings = ['payer', 'facility', 'provider'] as const;
@@ -24,16 +24,17 @@ export interface DefectCounts {
   ages: FilingAges;
 }
 
-/** Counts the defects within any limits of a page. Rejects with `unavailable`. */
+/** Counts the defects within any limits of a page, on a day of the workspace. Rejects with `unavailable`. */
 export async function readDefects(
   { readModels }: QueryPorts,
   workspace: string,
   selection: WorklistSelection,
   grouping: MatrixGrouping,
+  today: string,
 ): Promise<DefectCounts> {
   const [{ causes, isWhole }, ages] = await Promise.all([
     findCauses(readModels, workspace, selection, grouping, MOST_COUNTED),
-    readFilingAges(readModels, workspace, selection, Date.now()),
+    readFilingAges(readModels, workspace, selection, today),
   ]);
   return { causes, isWhole, ages };
 }

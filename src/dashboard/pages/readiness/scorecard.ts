@@ -1,22 +1,22 @@
 import { Readable } from 'node:stream';
-import type { AppPorts } from '../../api/routes/index.ts';
-import { catalogEntry } from '../../domain/records/catalog.ts';
-import { validate } from '../../domain/records/schema/validation.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import type { Job } from '../../modules/jobs.ts';
-import type { Analyses, ScorecardRun } from '../../modules/readiness/jobs.ts';
+import type { AppPorts } from '../../../api/routes/index.ts';
+import { catalogEntry } from '../../../domain/records/catalog.ts';
+import { validate } from '../../../domain/records/schema/validation.ts';
+import { recordAccess } from '../../../modules/audit/recordAccess.ts';
+import type { Job } from '../../../modules/jobs.ts';
+import type { Analyses, ScorecardRun } from '../../../modules/readiness/jobs.ts';
 import {
   type Scorecard,
   type ScorecardRow,
   scorecardColumns,
   scorecardLine,
-} from '../../modules/readiness/scorecard.ts';
-import { serviceDaysSchema } from '../../modules/readiness/worklistModel.ts';
-import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
-import { csvLine } from '../../platform/csv.ts';
-import { notFound } from '../../platform/errors.ts';
-import { formError, input, messageOf } from '../components/forms.ts';
-import { breadcrumb } from '../components/layout.ts';
+} from '../../../modules/readiness/scorecard.ts';
+import { serviceDaysSchema } from '../../../modules/readiness/worklistModel.ts';
+import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
+import { csvLine } from '../../../platform/csv.ts';
+import { notFound } from '../../../platform/errors.ts';
+import { formError, input, messageOf } from '../../components/forms.ts';
+import { breadcrumb } from '../../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -29,12 +29,12 @@ import {
   recordReaders,
   textOf,
   type Visit,
-} from '../components/page.ts';
-import { who } from '../components/people.ts';
-import { definitionList } from '../components/records.ts';
-import { table } from '../components/tables.ts';
-import { badge, empty, fieldLabel, ruleTitle, time } from '../components/text.ts';
-import { readinessSection, scorecardPath } from '../components/urls.ts';
+} from '../../components/page.ts';
+import { who } from '../../components/people.ts';
+import { definitionList } from '../../components/records.ts';
+import { table } from '../../components/tables.ts';
+import { badge, empty, fieldLabel, ruleTitle, time } from '../../components/text.ts';
+import { readinessSection, scorecardPath } from '../../components/urls.ts';
 
 const POLL = 'every 2s';
 

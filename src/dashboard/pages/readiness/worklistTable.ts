@@ -1,0 +1,141 @@
+import { catalogEntry } from '../../../domain/records/catalog.ts';
+import { encounter } from '../../../domain/records/kinds/encounter.ts';
+import type { Since } from '../../../modules/readiness/since.ts';
+import type { WorklistEntry, WorklistFinding } from '../../../modules/readiness/worklistModel.ts';
+import type { RecordNames } from '../../../modules/records/queries/lists.ts';
+import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
+import { defectText } from '../../components/defects.ts';
+import { type Html, html } from '../../components/page.ts';
+import { fieldValue } from '../../components/records.ts';
+import { readinessBadge } from '../../components/recordTable.ts';
+import { table } from '../../components/tables.ts';
+import { badge, bdi, day, dayText, fieldLabel, timeAgo } from '../../components/text.ts';
+import { recordPath } from '../../components/urls.ts';
+
+/** Maximum number of an encounter's findings; its page has all. */
+const MOST_SHOWN = 5;
+
+/** Returns the records that such a list names. */
+export function namedRecords(entries: readonly WorklistEntry[]): { kind: string; id: string }[] {
+  return entries.flatMap(({ patient_id, payer_id, facility_id, provider_id }) =>
+    [
+      { kind: 'patient', id: patient_id },
+      { kind: 'payer', id: payer_id },
+      { kind: 'facility', id: facility_id },
+      { kind: 'provider', id: provider_id },
+    ].filter((one): one is { kind: string; id: string } => one.id !== undefined),
+  );
+}
+
+/** What a list of encounters shows besides the worklist. */
+interface Shown {
+  names: RecordNames | undefined;
+  since: ReadonlyMap<string, Since>;
+  principals: PrincipalNames;
+}
+
+/** Returns encounters, a line each, with their defects; each is linked to the record at fault. */
+export function worklistTable(workspace: string, entries: readonly WorklistEntry[], shown: Shown): Html {
+  const { names, since, principals } = shown;
+  const referred = (kind: string, id: string | undefined) =>
+    id !== undefined &&
+    html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}">${bdi(names?.nameOf(kind, id) ?? id)}</a>`;
+  const hasDeadline = entries.some((entry) => entry.filing?.last_day !== undefined);
+  return html`<div class="dense">${table(
+    'Encounters',
+    [
+      {
+        title: 'Patient, encounter',
+        isHeader: true,
+        cell: ({ encounter_id: id, patient_id }: WorklistEntry) =>
+          html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${bdi((patient_id && names?.nameOf('patient', patient_id)) || id)}</a> <small class="muted">${bdi(id)}</small>`,
+      },
+      {
+        title: 'State',
+        cell: ({ state, billed }: WorklistEntry) =>
+          html`${readinessBadge(state)}${billed && html` ${badge('Billed', 'neutral')}`}`,
+      },
+      {
+        title: 'Service',
+        cell: ({ date_of_service: date }: WorklistEntry) => (date ? day(date) : fieldValue(date)),
+      },
+      ...(hasDeadline
+        ? [
+            {
+              title: 'File by',
+              cell: (entry: WorklistEntry) => {
+                const last = entry.filing?.last_day;
+                return last === undefined ? '' : day(last);
+              },
+            },
+          ]
+        : []),
+      { title: 'Provider', cell: ({ provider_id: id }: WorklistEntry) => referred('provider', id) },
+      { title: 'Payer', cell: ({ payer_id: id }: WorklistEntry) => referred('payer', id) },
+      { title: 'Defect', cell: (entry: WorklistEntry) => findingList(workspace, entry) },
+      {
+        title: 'Since, by',
+        cell: ({ encounter_id: id }: WorklistEntry) => {
+          const known = since.get(id);
+          if (known === undefined) return '';
+          const { at, principal } = known;
+          return html`${timeAgo(at)} <small class="muted">${principal && bdi(principals.nameOf(principal) ?? principal.id)}</small>`;
+        },
+      },
+    ],
+    entries,
+  )}</div>`;
+}
+
+/** Returns the defects of a page as lines of text that can be sent to whoever enters the data. */
+export function textForOthers(
+  entries: readonly WorklistEntry[],
+  names: RecordNames | undefined,
+): Html | undefined {
+  const lines = entries.flatMap((entry) => {
+    const { encounter_id, patient_id = '', date_of_service: date, findings } = entry;
+    const patient = `${names?.nameOf('patient', patient_id) ?? ''} (${patient_id})`.trim();
+    return findings
+      .filter(({ severity }) => severity === 'blocks')
+      .map(({ rule, kind, id, field }) => {
+        const name = names?.nameOf(kind, id);
+        const at = `${catalogEntry(kind).title} ${name === undefined ? id : `${name} (${id})`}, ${fieldLabel(field)}`;
+        return `${defectText(rule)}: ${at}. Encounter ${encounter_id} of ${patient}${date ? `, ${dayText(date)}` : ''}`;
+      });
+  });
+  if (lines.length === 0) return undefined;
+  return html`<div class="actions"><button type="button" class="outline" data-copy="for-others">Copy for the EMR team</button></div>
+<details><summary>The text that is copied</summary><pre id="for-others" tabindex="0">${[...new Set(lines)].join('\n')}</pre></details>`;
+}
+
+/** Blocking findings come first, and only the first one is open; the fields of one record that do not meet a rule are one item. */
+function findingList(workspace: string, { encounter_id, findings }: WorklistEntry): Html {
+  const groups = Map.groupBy(findings, ({ rule, kind, id }) => JSON.stringify([rule, kind, id]));
+  const sorted = [...groups.values()].toSorted((a, b) => Number(isWarning(a)) - Number(isWarning(b)));
+  const [first, ...others] = sorted;
+  if (first === undefined) return html`<span class="muted">none</span>`;
+  const more = others.length - MOST_SHOWN;
+  const path = `/dashboard${recordPath(workspace, encounter.kind, encounter_id)}`;
+  return html`${defectLink(workspace, first)}${
+    others.length > 0 &&
+    html`<details class="further"><summary>and ${others.length} more</summary><ul class="plain">${others.slice(0, MOST_SHOWN).map((group) => findingItem(workspace, group))}${
+      more > 0 && html`<li><a href="${path}">and ${more} more</a></li>`
+    }</ul></details>`
+  }`;
+}
+
+function defectLink(workspace: string, group: readonly WorklistFinding[]): Html {
+  const { rule, kind, id } = group[0] as WorklistFinding;
+  const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
+  return html`${isWarning(group) && html`${badge('warns', 'neutral')} `}<a href="/dashboard${recordPath(workspace, kind, id)}" title="${catalogEntry(kind).title}: ${fields}">${defectText(rule)}</a>`;
+}
+
+function findingItem(workspace: string, group: readonly WorklistFinding[]): Html {
+  const { kind } = group[0] as WorklistFinding;
+  const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
+  return html`<li>${defectLink(workspace, group)}<br><small class="muted">${catalogEntry(kind).title}: ${fields}</small></li>`;
+}
+
+function isWarning([first]: readonly WorklistFinding[]): boolean {
+  return first?.severity === 'warns';
+}
