@@ -74,4 +74,4 @@ export function rebuildOf<Body extends object>(model: ModelName<Body>): ModelNam
  * The read model of the readiness worklist. No projection builds it: a row is based on several records, so `updateWorklist`
  * evaluates it. The number is incremented when the form of its rows changes; the read model is then rebuilt.
  */
-export const readinessModel: ModelName = 'readiness_v8';
+export const readinessModel: ModelName = 'readiness_v9';

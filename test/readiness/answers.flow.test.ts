@@ -123,6 +123,27 @@ onEmbeddedEngines((start) => {
     expect(await isListed('&answered=false')).toBe(true);
   });
 
+  test('the last day ends in the time zone of the workspace', async () => {
+    const claim = await blocked();
+    const until = dayIn(10);
+    await answer(claim, { ...accepted(), until });
+    const next = dayIn(11);
+    const statesAt = async (...times: string[]) => {
+      const states: string[] = [];
+      for (const time of times)
+        states.push((await readiness(service, claim, `?as_of=${next}T${time}Z`)).state);
+      return states;
+    };
+    expect(await statesAt('00:00:00', '09:59:59', '10:00:00')).toEqual(['blocked', 'blocked', 'blocked']);
+    // Nobody sets clocks there.
+    expect(await inWorkspace(service, 'readiness', 'set-time-zone', 'Pacific/Honolulu')).toMatchObject({
+      code: 0,
+    });
+    expect(await statesAt('00:00:00', '09:59:59', '10:00:00')).toEqual(['ready', 'ready', 'blocked']);
+    expect(await item(claim)).toMatchObject({ findings: [{ answer: { accepted_until: until } }] });
+    expect(await inWorkspace(service, 'readiness', 'set-time-zone', 'none')).toMatchObject({ code: 0 });
+  });
+
   test('it is the same when the worklist is built again, and erased with the encounter', async () => {
     const claim = await blocked();
     await answer(claim, accepted());

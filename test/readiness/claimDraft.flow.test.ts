@@ -5,9 +5,11 @@ import {
   billedPath,
   type Claim,
   freshClaim,
+  inWorkspace,
   readiness,
   sendClaim,
   sendLater,
+  whenPast,
   worklist,
 } from '../support/readiness.ts';
 import { pathOf } from '../support/samples.ts';
@@ -71,14 +73,15 @@ onEmbeddedEngines((start) => {
     const { claim: draft } = answer.body;
     expect(draft).toMatchObject({
       ...{ resourceType: 'Claim', status: 'draft', use: 'claim', identifier: [{ value: encounter.id }] },
-      ...{ patient: { reference: '#patient' }, provider: { reference: '#provider' } },
+      ...{ patient: { reference: '#patient' }, provider: { reference: '#organization' } },
+      careTeam: [{ provider: { reference: '#rendering-provider' } }],
       billablePeriod: { start: encounter.date_of_service },
       insurance: [{ sequence: 1, focal: true, coverage: { reference: '#primary-insurance' } }],
     });
     const versions = (facilityVersion: number) =>
       [
         `encounter ${encounter.id} 2`,
-        `facility ${facility.id} ${facilityVersion}`,
+        ...Array(2).fill(`facility ${facility.id} ${facilityVersion}`),
         ...Array(3).fill(`patient ${patient.id} 1`),
         `payer ${payer.id} 1`,
         `provider ${provider.id} 1`,
@@ -94,7 +97,13 @@ onEmbeddedEngines((start) => {
       ...{ resourceType: 'RelatedPerson', birthDate: '1980-01-02' },
       name: [{ family: insurance.subscriber_last_name, given: [insurance.subscriber_first_name] }],
     });
-    expect(named.get('provider')).toMatchObject({
+    expect(named.get('organization')).toMatchObject({
+      ...{ resourceType: 'Organization', name: facility.name },
+      identifier: expect.arrayContaining([
+        { system: 'urn:oid:2.16.840.1.113883.4.4', value: facility.tax_id },
+      ]),
+    });
+    expect(named.get('rendering-provider')).toMatchObject({
       identifier: expect.arrayContaining([{ system: 'http://hl7.org/fhir/sid/us-npi', value: provider.npi }]),
       qualification: [{ code: { coding: [{ code: provider.taxonomy_code }] } }],
     });
@@ -116,6 +125,23 @@ onEmbeddedEngines((start) => {
     const then = (await service.get(`${draftPath(claim)}?as_of=${before}`)).body;
     expect(sourcesOf(then.claim)).toEqual(versions(1));
     expect(then.claim.created).toBe(before);
+  });
+
+  test('names who is set to bill, as of its time', async () => {
+    const claim = freshClaim();
+    await sendClaim(service, claim);
+    const before = await whenPast(new Date().toISOString());
+    const set = ['readiness', 'set-billing-entity', 'provider', '--facility', String(claim.facility.id)];
+    expect(await inWorkspace(service, ...set)).toMatchObject({ code: 0 });
+    const { claim: draft } = (await service.get(draftPath(claim))).body;
+    expect(draft.provider).toEqual({ reference: '#provider' });
+    expect(draft).not.toHaveProperty('careTeam');
+    expect(draft.contained.map(({ id }: Resource) => id)).toEqual(
+      expect.arrayContaining(['provider', 'facility']),
+    );
+    expect(sourcesOf(draft).filter((source) => /^facility|^provider/.test(source))).toHaveLength(2);
+    const then = (await service.get(`${draftPath(claim)}?as_of=${before}`)).body;
+    expect(then.claim.provider).toEqual({ reference: '#organization' });
   });
 
   test('of a claim that would replace another has the number that the payer gave it', async () => {

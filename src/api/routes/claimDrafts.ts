@@ -67,11 +67,11 @@ const readClaimDraft = endpoint({
     const caller = callerOf(context);
     const { as_of: asked } = validate(querySchema, withPlus(context.req, 'as_of'));
     const asOf = asked === undefined ? undefined : instantOf(asked);
-    const { facts, state, at } = await readReadiness(ports, caller.workspace, id, asOf);
+    const { facts, settings, state, at } = await readReadiness(ports, caller.workspace, id, asOf);
     if (isVoid(facts.encounter)) throw billedThoughVoid();
     const query = { ...(asked !== undefined && { as_of: asked }), claim_draft: true };
     await recordAccess(ports.eventLog, caller, ...draftAccesses([facts], query));
-    const claim = claimDraft(facts, new Date(at).toISOString()) as Record<string, unknown>;
+    const claim = claimDraft(facts, settings, new Date(at).toISOString()) as Record<string, unknown>;
     return { body: { encounter_id: id, state, missing, claim } };
   },
 });
@@ -109,8 +109,8 @@ const exportClaimDrafts = endpoint({
   },
 });
 
-function lineOf({ facts, state, at }: DraftFacts): JsonObject {
-  const claim = claimDraft(facts, new Date(at).toISOString());
+function lineOf({ facts, settings, state, at }: DraftFacts): JsonObject {
+  const claim = claimDraft(facts, settings, new Date(at).toISOString());
   return { encounter_id: facts.encounter.id, state, missing, claim };
 }
 

@@ -11,12 +11,7 @@ import { shownCounts } from '../../modules/readiness/counts.ts';
 import { daysLeft } from '../../modules/readiness/filingAges.ts';
 import { readReadiness } from '../../modules/readiness/queries.ts';
 import type { CausedFinding } from '../../modules/readiness/replay.ts';
-import {
-  type AllAnswers,
-  answerKey,
-  answerPrincipals,
-  dayEndingAt,
-} from '../../modules/readiness/rules/answers.ts';
+import { type AllAnswers, answerKey, answerPrincipals } from '../../modules/readiness/rules/answers.ts';
 import { filingLimitSchema } from '../../modules/readiness/rules/filingLimits.ts';
 import { rules } from '../../modules/readiness/rules/index.ts';
 import { ownerOf, owners, severities } from '../../modules/readiness/rules/rule.ts';
@@ -356,9 +351,9 @@ const worklistFindingSchema = z
     answer: z
       .object({
         accepted_until: lastDay.meta({
-          description: 'The last day (UTC) for which it is accepted, and does not block',
+          description: 'The last day for which it is accepted, and does not block',
         }),
-        snoozed_until: lastDay.meta({ description: 'The last day (UTC) for which it is snoozed' }),
+        snoozed_until: lastDay.meta({ description: 'The last day for which it is snoozed' }),
         assigned_to: z.string().nullable(),
         is_noted: z
           .boolean()
@@ -520,16 +515,8 @@ export function progressView({
 }
 
 function answerOf(finding: WorklistFinding) {
-  const { accepted_until, snoozed_until, assigned_to = null, is_noted = false } = finding;
-  return {
-    accepted_until: dayBefore(accepted_until),
-    snoozed_until: dayBefore(snoozed_until),
-    ...{ assigned_to, is_noted },
-  };
-}
-
-function dayBefore(end: number | undefined): string | null {
-  return end === undefined ? null : dayEndingAt(end);
+  const { accepted_until = null, snoozed_until = null, assigned_to = null, is_noted = false } = finding;
+  return { accepted_until, snoozed_until, assigned_to, is_noted };
 }
 
 function itemOf(entry: WorklistEntry, today: string): z.infer<typeof itemSchema> {

@@ -58,7 +58,9 @@ export const answerSchema = exactObject({
       '`reopened`: it is no longer accepted or snoozed',
   }),
   reason: text('Why it is accepted; with `accepted`', 'The ZIP code spans two states').optional(),
-  until: untilDay('The last day (UTC) for which it is accepted or snoozed; with these two').optional(),
+  until: untilDay(
+    'The last day, in the time zone of the workspace, for which it is accepted or snoozed; with these two',
+  ).optional(),
   assigned_to: assignee
     .nullable()
     .optional()
@@ -136,7 +138,9 @@ const answerReadinessFinding = endpoint({
 });
 
 const done = { at: timestamp('When it was recorded'), principal: principal('Who recorded it') };
-const day = z.iso.date().meta({ description: 'The last day (UTC) of it', examples: ['2026-06-30'] });
+const day = z.iso
+  .date()
+  .meta({ description: 'The last day of it, in the time zone of the workspace', examples: ['2026-06-30'] });
 const inVersion = versionNumber.meta({ description: 'Of the record at fault', examples: [7] });
 
 /** What was answered to a finding. */

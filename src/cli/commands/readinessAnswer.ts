@@ -31,7 +31,7 @@ export function addAnswerCommand(readiness: Command): void {
     .argument('<encounter...>', 'the ids of the encounters')
     .option('--record <kind/id>', 'the record at fault, if the rule finds something in several: facility/7')
     .option('--reason <text>', 'why it is accepted')
-    .option('--until <day>', 'the last day (UTC) for which it is accepted or snoozed: 2026-06-30')
+    .option('--until <day>', 'the last day for which it is accepted or snoozed: 2026-06-30')
     .option('--to <name>', 'to whom it is assigned; - for nobody')
     .option('--note <text>', 'the note')
     .requiredOption('--workspace <id>', 'the workspace')

@@ -83,7 +83,7 @@ export interface FindingAnswered {
   answer: (typeof findingAnswers)[number];
   /** Of what is accepted. */
   reason?: string;
-  /** The last day (UTC) for which it is accepted or snoozed: `2026-03-14`. */
+  /** The last day, in the workspace's time zone, for which it is accepted or snoozed: `2026-03-14`. */
   until?: string;
   /** Of what is assigned; `null` for nobody. */
   assigned_to?: string | null;

@@ -273,7 +273,7 @@ export const readinessSchemas = {
       .string()
       .optional()
       .meta({
-        description: 'The last day (UTC) for which it is accepted or snoozed',
+        description: 'The last day, in the time zone of the workspace, for which it is accepted or snoozed',
         examples: ['2026-06-30'],
       }),
     assigned_to: z.string().nullable().optional().meta({ description: 'To whom; `null`: to nobody' }),

@@ -2,12 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { type FindingAnswered, findingAnswers } from '../../domain/events/readinessEvents.ts';
+import { validationError } from '../../domain/records/schema/validation.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 import { conditionNotMet } from '../records/commands/upsert.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { writeOnEncounter } from './encounterWrites.ts';
 import type { CausedFinding } from './replay.ts';
-import { answerKey, endOfDay, type FindingAnswers } from './rules/answers.ts';
+import { answerKey, type FindingAnswers } from './rules/answers.ts';
 
 /** An answer to what a rule finds in a record, for one encounter. */
 export interface GivenAnswer {
@@ -36,17 +37,15 @@ const partsOf: Record<FindingAnswered['answer'], readonly Part[]> = {
 
 /** Returns what an answer lacks, and what it has that belongs to others. */
 export function problemsOf(given: Pick<GivenAnswer, 'answer' | Part>): FieldMessage[] {
-  const { answer, until } = given;
+  const { answer } = given;
   const all: readonly Part[] = ['reason', 'until', 'assigned_to', 'note'];
-  const problems = all.flatMap((field) => {
+  return all.flatMap((field) => {
     const isPart = partsOf[answer].includes(field);
     if (isPart === (given[field] !== undefined)) return [];
     const others = findingAnswers.filter((one) => partsOf[one].includes(field));
     const message = isPart ? `is required when answer is ${answer}` : `belongs to ${others.join(' and ')}`;
     return [{ field, message }];
   });
-  const isPast = problems.length === 0 && until !== undefined && endOfDay(until) <= Date.now();
-  return isPast ? [{ field: 'until', message: 'must not be in the past (UTC)' }] : problems;
 }
 
 /** The result of an answer. */
@@ -58,7 +57,7 @@ export interface AnswerWritten {
 
 /**
  * Records an answer to what a rule finds in a record, for one encounter; does nothing when that was the last one of its kind. Rejects as
- * `writeOnEncounter` does, with `validation_failed` where the record is to be named, with `conflict` when the rule finds nothing there,
+ * `writeOnEncounter` does, with `validation_failed` where the record is to be named, or the last day has passed in the workspace, with `conflict` when the rule finds nothing there,
  * and with `version_conflict` when the record at fault has another version.
  */
 export async function answerFinding(
@@ -70,7 +69,9 @@ export async function answerFinding(
   const parts = Object.fromEntries(partsOf[answer].map((part) => [part, given[part] ?? null]));
   const { readiness, data } = await writeOnEncounter(ports, caller, {
     ...{ encounterId, eventType: 'FindingAnswered' },
-    dataFor({ findings }, before) {
+    dataFor({ findings, today }, before) {
+      if (given.until !== undefined && given.until < today)
+        throw validationError([{ field: 'until', message: 'must not be in the past' }]);
       const finding = findingOf(findings, rule, record);
       const { kind, id, version: found } = finding.record;
       if (version !== undefined && version !== found) throw conditionNotMet('record', found);

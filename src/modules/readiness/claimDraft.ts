@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../domain/events/event.ts';
 import { addressList, coded, filled, humanName, systems, TERMINOLOGY } from '../../domain/fhirElements.ts';
-import { type BilledRecord, type BillingFacts, dayOf, textOf } from './rules/rule.ts';
+import { billingEntityOf, billingProviderOf } from './rules/billingEntity.ts';
+import { type BilledRecord, type BillingFacts, dayOf, type RuleSettings, textOf } from './rules/rule.ts';
 
 /** What a claim needs besides: the service has none of it. */
 export const missingFromDraft = ['diagnosis', 'lines', 'charges'] as const;
@@ -10,15 +11,18 @@ export const RECORD_EXTENSION = 'urn:chartledger:fhir:record';
 
 /**
  * Returns the draft of a claim for an encounter as a FHIR R4 `Claim` (use `claim`, status `draft`) with the records that it is based
- * on as contained resources, each with its version. `created`: ISO 8601.
+ * on as contained resources, each with its version. The facility bills unless `settings` say otherwise. `created`: ISO 8601.
  */
-export function claimDraft(facts: BillingFacts, created: string): JsonObject {
-  const { encounter, patient, provider, renderingProvider, facility, payer, claim } = facts;
+export function claimDraft(facts: BillingFacts, settings: RuleSettings, created: string): JsonObject {
+  const { encounter, patient, renderingProvider = facts.provider, facility, payer, claim } = facts;
+  const provider = billingProviderOf(facts, settings);
+  const organization = billingEntityOf(facts, settings) === 'provider' ? undefined : facility;
   const rendering = renderingProvider?.id === provider?.id ? undefined : renderingProvider;
   const insured = patient === undefined ? [] : coveragesOf(patient, payer);
   const coverages = insured.filter(({ resourceType }) => resourceType === 'Coverage');
   const contained = [
     ...(patient ? [patientOf(patient)] : []),
+    ...(organization ? [organizationOf(organization)] : []),
     ...(provider ? [practitionerOf('provider', provider)] : []),
     ...(rendering ? [practitionerOf('rendering-provider', rendering)] : []),
     ...(facility ? [locationOf(facility)] : []),
@@ -38,7 +42,7 @@ export function claimDraft(facts: BillingFacts, created: string): JsonObject {
     ...(service !== undefined && { billablePeriod: { start: service, end: service } }),
     created,
     ...(payer && { insurer: reference('payer') }),
-    provider: provider ? reference('provider') : unknown,
+    provider: organization ? reference('organization') : provider ? reference('provider') : unknown,
     priority: coded(`${TERMINOLOGY}/processpriority`, 'normal'),
     ...(claim?.number !== undefined && { related: [replacedBy(claim.id, claim.number)] }),
     ...(facility && { facility: reference('facility') }),
@@ -119,6 +123,20 @@ function practitionerOf(id: string, provider: BilledRecord): JsonObject {
       name: namesOf(provider, 'first_name', 'last_name'),
       address: addressesOf(provider),
       qualification: taxonomy === undefined ? [] : [{ code: coded(systems.taxonomy, taxonomy) }],
+    }),
+  );
+}
+
+/** The facility as the organization that bills: a claim has no place as its provider (FHIR R4, `Claim.provider`). */
+function organizationOf(facility: BilledRecord): JsonObject {
+  return contain(
+    'Organization',
+    'organization',
+    facility,
+    filled({
+      identifier: identifiersOf(facility, { npi: systems.npi, tax_id: systems.ein }),
+      name: textOf(facility, 'name'),
+      address: addressesOf(facility),
     }),
   );
 }

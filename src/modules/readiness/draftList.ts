@@ -3,7 +3,7 @@ import { unavailable } from '../../platform/errors.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { evaluate } from './evaluate.ts';
 import { appliesAt, readinessState } from './rules/index.ts';
-import { type BillingFacts, isVoid, readRuleSettings } from './rules/rule.ts';
+import { type BillingFacts, isVoid, type RuleSettings, readRuleSettings } from './rules/rule.ts';
 import { readProgress, requireSelectedRecords, wholeWorklist } from './worklist.ts';
 import type { WorklistSelection } from './worklistFanOut.ts';
 import { billedAmong } from './worklistModel.ts';
@@ -11,6 +11,7 @@ import { billedAmong } from './worklistModel.ts';
 /** What a claim for an encounter would be based on at a moment, in milliseconds since 1970. */
 export interface DraftFacts {
   facts: BillingFacts;
+  settings: RuleSettings;
   state: ReadinessState;
   at: number;
 }
@@ -49,7 +50,9 @@ async function* draftsOf(
       if (facts === undefined || findings === undefined || isVoid(facts.encounter)) return [];
       const standing = findings.filter((finding) => appliesAt(finding, at));
       const state = readinessState(facts, standing, at);
-      return selection.state === undefined || selection.state === state ? [{ facts, state, at }] : [];
+      return selection.state === undefined || selection.state === state
+        ? [{ facts, settings, state, at }]
+        : [];
     });
   }
 }

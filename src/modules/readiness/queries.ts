@@ -9,7 +9,7 @@ import { BillingHistory, type CausedFinding, ReadinessReplay, type Step } from '
 import { repairsIn, usedVersions } from './rules/facts.ts';
 import { type Filing, filingOf } from './rules/filing.ts';
 import { appliesAt, readinessState } from './rules/index.ts';
-import { type BilledRecord, type BillingFacts, isVoid } from './rules/rule.ts';
+import { type BilledRecord, type BillingFacts, isVoid, type RuleSettings } from './rules/rule.ts';
 
 /** Steps between which other requests are served. */
 const STEPS_AT_ONCE = 100;
@@ -17,6 +17,7 @@ const STEPS_AT_ONCE = 100;
 export interface Readiness {
   encounter: BilledRecord;
   facts: BillingFacts;
+  settings: RuleSettings;
   /** The versions on which a claim is based now. */
   used: UsedVersion[];
   /** Until when the payer takes a claim; undefined as for `filingOf`. */
@@ -63,6 +64,7 @@ export async function readReadiness(
   return {
     encounter: facts.encounter,
     facts,
+    settings: replay.settings,
     used: usedVersions(facts),
     filing: filingOf(facts, replay.settings),
     today: dayAt(at, replay.settings.timeZone),

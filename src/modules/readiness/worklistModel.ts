@@ -103,9 +103,9 @@ export interface WorklistFinding {
   id: string;
   /** Dotted when nested. */
   field: string;
-  /** What holds of the answers to it; moments in milliseconds since 1970. */
-  accepted_until?: number;
-  snoozed_until?: number;
+  /** What holds of the answers to it; the last day each, such as `2026-03-14`. */
+  accepted_until?: string;
+  snoozed_until?: string;
   assigned_to?: string;
   is_noted?: true;
 }
@@ -200,7 +200,7 @@ export function worklistEntry(
   const standing = findings.filter((finding) => appliesAt(finding, now));
   const flips = findings
     .flatMap(({ from = 0, until = 0, answer }) => [
-      ...[from, until, answer?.acceptedUntil ?? 0, answer?.snoozedUntil ?? 0],
+      ...[from, until, answer?.acceptedUntil?.end ?? 0, answer?.snoozedUntil?.end ?? 0],
     ])
     .filter((at) => at > now);
   return {
@@ -223,11 +223,11 @@ export function worklistEntry(
 }
 
 function toWorklist({ rule, severity, record, field, answer }: Finding, now: number): WorklistFinding {
-  const { acceptedUntil = 0, snoozedUntil = 0, assignedTo, isNoted } = answer ?? {};
+  const { acceptedUntil, snoozedUntil, assignedTo, isNoted } = answer ?? {};
   return {
     ...{ rule: rule.code, severity, kind: record.kind, id: record.id, field },
-    ...(acceptedUntil > now && { accepted_until: acceptedUntil }),
-    ...(snoozedUntil > now && { snoozed_until: snoozedUntil }),
+    ...(acceptedUntil && acceptedUntil.end > now && { accepted_until: acceptedUntil.day }),
+    ...(snoozedUntil && snoozedUntil.end > now && { snoozed_until: snoozedUntil.day }),
     ...(assignedTo !== undefined && { assigned_to: assignedTo }),
     ...(isNoted && { is_noted: isNoted }),
   };

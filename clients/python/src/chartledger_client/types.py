@@ -1243,7 +1243,7 @@ class FindingAnswersAccepted(TypedDict):
     # Who recorded it
     principal: FindingAnswersAcceptedPrincipal
     reason: str
-    # The last day (UTC) of it
+    # The last day of it, in the time zone of the workspace
     until: str
     # Of the record at fault
     version: int
@@ -1263,7 +1263,7 @@ class FindingAnswersSnoozed(TypedDict):
     at: str
     # Who recorded it
     principal: FindingAnswersSnoozedPrincipal
-    # The last day (UTC) of it
+    # The last day of it, in the time zone of the workspace
     until: str
     # Of the record at fault
     version: int
@@ -1429,9 +1429,9 @@ class WorklistFindingRecord(TypedDict):
 class WorklistFindingAnswer(TypedDict):
     """What holds of the answers to it; `null` if nobody has dealt with it"""
 
-    # The last day (UTC) for which it is accepted, and does not block
+    # The last day for which it is accepted, and does not block
     accepted_until: str | None
-    # The last day (UTC) for which it is snoozed
+    # The last day for which it is snoozed
     snoozed_until: str | None
     assigned_to: str | None
     # Whether this version of the record at fault has a note on it
@@ -1592,7 +1592,7 @@ class FindingAnswer(TypedDict):
     answer: Literal["accepted", "assigned", "noted", "snoozed", "reopened"]
     # Why it is accepted; with `accepted`
     reason: NotRequired[str]
-    # The last day (UTC) for which it is accepted or snoozed; with these two
+    # The last day, in the time zone of the workspace, for which it is accepted or snoozed; with these two
     until: NotRequired[str]
     # To whom it is assigned, as you call them; `null`: to nobody; with `assigned`
     assigned_to: NotRequired[str | None]
@@ -4076,7 +4076,7 @@ class EncounterFindingAnsweredEventDataSent(TypedDict):
     answer: Literal["accepted", "assigned", "noted", "snoozed", "reopened"]
     # Why it is accepted
     reason: NotRequired[str]
-    # The last day (UTC) for which it is accepted or snoozed
+    # The last day, in the time zone of the workspace, for which it is accepted or snoozed
     until: NotRequired[str]
     # To whom; `null`: to nobody
     assigned_to: NotRequired[str | None]

@@ -3534,7 +3534,7 @@ export interface components {
                 reason: string;
                 /**
                  * Format: date
-                 * @description The last day (UTC) of it
+                 * @description The last day of it, in the time zone of the workspace
                  * @example 2026-06-30
                  */
                 until: string;
@@ -3561,7 +3561,7 @@ export interface components {
                 };
                 /**
                  * Format: date
-                 * @description The last day (UTC) of it
+                 * @description The last day of it, in the time zone of the workspace
                  * @example 2026-06-30
                  */
                 until: string;
@@ -3753,12 +3753,12 @@ export interface components {
             answer: {
                 /**
                  * Format: date
-                 * @description The last day (UTC) for which it is accepted, and does not block
+                 * @description The last day for which it is accepted, and does not block
                  */
                 accepted_until: string | null;
                 /**
                  * Format: date
-                 * @description The last day (UTC) for which it is snoozed
+                 * @description The last day for which it is snoozed
                  */
                 snoozed_until: string | null;
                 assigned_to: string | null;
@@ -3892,7 +3892,7 @@ export interface components {
             reason?: string;
             /**
              * Format: date
-             * @description The last day (UTC) for which it is accepted or snoozed; with these two
+             * @description The last day, in the time zone of the workspace, for which it is accepted or snoozed; with these two
              * @example 2026-06-30
              */
             until?: string;
@@ -9690,7 +9690,7 @@ export interface operations {
                             /** @description Why it is accepted */
                             reason?: string;
                             /**
-                             * @description The last day (UTC) for which it is accepted or snoozed
+                             * @description The last day, in the time zone of the workspace, for which it is accepted or snoozed
                              * @example 2026-06-30
                              */
                             until?: string;

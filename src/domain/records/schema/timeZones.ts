@@ -65,9 +65,12 @@ export function dayAt(moment: number, timeZone: string): string {
   return new Date(shown).toISOString().slice(0, 10);
 }
 
-/** Returns the moment, in milliseconds since 1970, at which a day such as `2026-03-14` begins in a time zone. */
-export function startOfDayIn(day: string, timeZone: string): number {
-  return clockIn(instantOf(day), timeZone);
+/**
+ * Returns the moment, in milliseconds since 1970, at which a day begins in a time zone that is a number of days after one such as
+ * `2026-03-14`.
+ */
+export function startOfDayIn(day: string, timeZone: string, daysAfter = 0): number {
+  return clockIn(instantOf(day) + daysAfter * DAY_MS, timeZone);
 }
 
 /** Returns the moment at which the clocks of a time zone show what those of UTC show at another; both in milliseconds since 1970. */

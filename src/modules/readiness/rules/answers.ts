@@ -1,4 +1,5 @@
 import type { Principal } from '../../../domain/events/event.ts';
+import { startOfDayIn } from '../../../domain/records/schema/timeZones.ts';
 
 /** Who answered a finding, and when: ISO 8601, UTC. */
 interface Answered {
@@ -6,7 +7,7 @@ interface Answered {
   principal: Principal;
 }
 
-/** An answer that holds for one version of the record at fault, up to the end of a day (UTC): `2026-03-14`. */
+/** An answer that holds for one version of the record at fault, up to the end of a day of the workspace: `2026-03-14`. */
 interface Limited extends Answered {
   version: number;
   until: string;
@@ -30,35 +31,33 @@ export function answerKey(rule: string, { kind, id }: { kind: string; id: string
   return JSON.stringify([rule, kind, id]);
 }
 
+/** A last day, such as `2026-03-14`, and when it ends in the workspace, in milliseconds since 1970. */
+interface LastDay {
+  day: string;
+  end: number;
+}
+
 /** What holds of the answers to a finding, for the version of the record that was evaluated. */
 export interface Answer {
-  /** When it ends to be accepted, in milliseconds since 1970. */
-  acceptedUntil?: number;
-  snoozedUntil?: number;
+  acceptedUntil?: LastDay;
+  snoozedUntil?: LastDay;
   assignedTo?: string;
   isNoted?: true;
 }
 
-const DAY_MS = 86_400_000;
-
-/** Returns the first moment after a day (UTC), in milliseconds since 1970. */
-export function endOfDay(day: string): number {
-  return Date.parse(day) + DAY_MS;
-}
-
-/** Returns the day (UTC) that ends at a moment in milliseconds since 1970. */
-export function dayEndingAt(end: number): string {
-  return new Date(end - DAY_MS).toISOString().slice(0, 10);
-}
-
-/** Returns what holds of answers for a version of the record at fault; undefined where nothing does. */
+/**
+ * Returns what holds of answers for a version of the record at fault, in a workspace of this time zone (IANA); undefined where
+ * nothing does.
+ */
 export function answerFor(
   { accepted, snoozed, assigned, noted }: FindingAnswers,
   version: number,
+  timeZone: string,
 ): Answer | undefined {
+  const lastDay = ({ until: day }: Limited) => ({ day, end: startOfDayIn(day, timeZone, 1) });
   const answer: Answer = {
-    ...(accepted?.version === version && { acceptedUntil: endOfDay(accepted.until) }),
-    ...(snoozed?.version === version && { snoozedUntil: endOfDay(snoozed.until) }),
+    ...(accepted?.version === version && { acceptedUntil: lastDay(accepted) }),
+    ...(snoozed?.version === version && { snoozedUntil: lastDay(snoozed) }),
     ...(assigned && { assignedTo: assigned.to }),
     ...(noted?.version === version && { isNoted: true }),
   };

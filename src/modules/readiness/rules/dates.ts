@@ -1,4 +1,5 @@
-import { momentOf, serviceDay, startOf } from './days.ts';
+import { startOfDayIn } from '../../../domain/records/schema/timeZones.ts';
+import { momentOf, serviceDay } from './days.ts';
 import { filingOf, filingTo } from './filing.ts';
 import { lastDayOf } from './filingLimits.ts';
 import { type BillingFacts, dayOf, missing, type Rule, type RuleSettings, textOf } from './rule.ts';
@@ -41,7 +42,7 @@ export const filingLimitNear: Rule = {
     const filing = filingOf(facts, settings);
     if (filing === undefined) return [];
     const text = 'In less than two weeks, the payer no longer takes a claim: bill the encounter before then.';
-    const from = startOf(filing.lastDay, settings, 1 - TWO_WEEKS);
+    const from = startOfDayIn(filing.lastDay, settings.timeZone, 1 - TWO_WEEKS);
     return [{ record: facts.encounter, field: FILING, text, from, until: filing.end }];
   },
 };
@@ -62,7 +63,7 @@ const filingLimitUnknown: Rule = {
     if (service === undefined || payerId === undefined || limit !== undefined) return [];
     if (facts.firstBilled?.has(payerId)) return [];
     const text = 'Few payers take a claim after a year: set the filing limit of this one.';
-    const from = startOf(lastDayOf(service, A_YEAR), settings, 1);
+    const from = startOfDayIn(lastDayOf(service, A_YEAR), settings.timeZone, 1);
     return [{ record: facts.encounter, field: 'date_of_service', text, from }];
   },
 };

@@ -1,5 +1,5 @@
 import { instantOf } from '../../../domain/records/schema/isoDates.ts';
-import { clockIn, dayAt, startOfDayIn, UTC } from '../../../domain/records/schema/timeZones.ts';
+import { clockIn, dayAt, UTC } from '../../../domain/records/schema/timeZones.ts';
 import { type BilledRecord, dayOf, type RuleSettings, textOf } from './rule.ts';
 
 type Zone = Pick<RuleSettings, 'timeZone'>;
@@ -27,12 +27,4 @@ export function serviceDay(encounter: BilledRecord, { timeZone }: Zone): string 
 export function momentOf(date: string, { timeZone }: Zone): number {
   const moment = instantOf(date);
   return TIME_WITH_OFFSET.test(date) && !MIDNIGHT.test(date) ? moment : clockIn(moment, timeZone);
-}
-
-const DAY_MS = 86_400_000;
-
-/** Returns the moment at which a day begins in the workspace that is a number of days after another. */
-export function startOf(day: string, { timeZone }: Zone, daysAfter = 0): number {
-  const begin = new Date(instantOf(day) + daysAfter * DAY_MS).toISOString().slice(0, 10);
-  return startOfDayIn(begin, timeZone);
 }

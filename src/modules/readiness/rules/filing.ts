@@ -1,4 +1,5 @@
-import { serviceDay, startOf } from './days.ts';
+import { startOfDayIn } from '../../../domain/records/schema/timeZones.ts';
+import { serviceDay } from './days.ts';
 import { type FilingLimit, lastDayOf, limitFor } from './filingLimits.ts';
 import { isSelfPay, payerType } from './insurance.ts';
 import { type BillingFacts, type RuleSettings, textOf } from './rule.ts';
@@ -31,6 +32,6 @@ export function filingOf(facts: BillingFacts, settings: RuleSettings): Filing | 
   const { payerId, limit } = filingTo(facts, settings) ?? {};
   if (service === undefined || payerId === undefined || limit === undefined) return undefined;
   const lastDay = lastDayOf(service, limit);
-  const end = startOf(lastDay, settings, 1);
+  const end = startOfDayIn(lastDay, settings.timeZone, 1);
   return (facts.firstBilled?.get(payerId) ?? end) < end ? undefined : { limit, lastDay, end };
 }

@@ -73,14 +73,19 @@ export function findingsOf(
       ? []
       : rule.check(facts, settings).map((fault) => ({
           ...{ ...fault, rule, severity },
-          ...answered(facts, rule, fault),
+          ...answered(facts, settings, rule, fault),
         }));
   });
 }
 
-function answered({ answers }: BillingFacts, { code }: Rule, { record }: Fault): Pick<Finding, 'answer'> {
+function answered(
+  { answers }: BillingFacts,
+  { timeZone }: RuleSettings,
+  { code }: Rule,
+  { record }: Fault,
+): Pick<Finding, 'answer'> {
   const given = answers?.get(answerKey(code, record));
-  const answer = given && answerFor(given, record.version);
+  const answer = given && answerFor(given, record.version, timeZone);
   return answer ? { answer } : {};
 }
 
@@ -94,7 +99,7 @@ export function appliesAt(
 
 /** Whether a finding that stands blocks at a moment, in milliseconds since 1970: not while it is accepted. */
 export function blocksAt({ severity, answer }: Pick<Finding, 'severity' | 'answer'>, at: number): boolean {
-  return severity === 'blocks' && !(answer?.acceptedUntil !== undefined && at < answer.acceptedUntil);
+  return severity === 'blocks' && !(answer?.acceptedUntil !== undefined && at < answer.acceptedUntil.end);
 }
 
 /** How an encounter stands at a moment by the findings that stand then: what is void, or not completed, is not billed, whatever else is right. */
