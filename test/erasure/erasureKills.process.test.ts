@@ -6,7 +6,7 @@ import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client, retryWhileLagging } from '../support/client.ts';
 import { BrowserlessSession } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { type SentPatient, sendWhole } from '../support/fhir.ts';
+import { type SentPatient, sendWhole, whenAvailable } from '../support/fhir.ts';
 import { filesIn, rowsOf } from '../support/files.ts';
 import { allRows, type Rows, rebuiltRows } from '../support/log.ts';
 import { ServiceProcess } from '../support/processes.ts';
@@ -109,7 +109,8 @@ onEveryEngine((_, engines) => {
         const { patientId: id } = kept[n] as SentPatient;
         await client.post('/integration/patients', { ...samples.patient(), id }).catch(() => undefined);
         // A list waits for the projector: a load that it cannot keep up with would end in erasures that are refused for it.
-        if (n % LISTED === 0) await client.get('/integration/patients?limit=1').catch(() => undefined);
+        const list = () => client.get('/integration/patients?limit=1');
+        if (n % LISTED === 0) await whenAvailable(list).catch(() => undefined);
       }
     })();
     return {

@@ -172,7 +172,7 @@ export async function readRequestLog(
     keys === undefined ? [requestList(facets)] : keys.map((key) => requestList({ ...facets, key }));
   const scope = [refusedRequestsModel, workspace, filter];
   const sent = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
-  const end = (await caughtUp(ports, refusedRequestsModel)) + 1;
+  const end = (await caughtUp(ports, refusedRequestsModel, 'list', { refusesEarly: true })) + 1;
   const head = await loadHead(ports.readModels, workspace);
   const { setBack } = head ? lastSetBack(head) : {};
   const since = setBack?.position ?? 0;

@@ -402,7 +402,7 @@ export async function readAuditTrail(
   const { seen: _seen, ...limits } = filter;
   const scope = [auditModel, workspace, limits];
   const below = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
-  await caughtUp(ports, auditModel);
+  await caughtUp(ports, auditModel, 'list', { refusesEarly: true });
   if (below !== undefined) await requirePlace(ports, workspace, below);
   const { items, lookedBackTo, next } = await readBack(ports.readModels, workspace, filter, limit, below);
   return { items, lookedBackTo, next_page_token: next === undefined ? null : encodeToken(next, scope) };

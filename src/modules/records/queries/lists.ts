@@ -84,7 +84,7 @@ export async function readRecordsPage(
   const after = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
   const position = await (request.consistency === 'eventual'
     ? ports.readModels.checkpoint(recordsModel)
-    : caughtUp(ports, recordsModel));
+    : caughtUp(ports, recordsModel, 'list', { refusesEarly: true }));
   const items: RecordRow[] = [];
   let scanned = 0;
   let last = 0;

@@ -69,7 +69,7 @@ export async function readPage<Body extends object>(
 ): Promise<Page<Row<Body>>> {
   const scope = [model, partition];
   const after = request.pageToken === undefined ? undefined : decodeToken(request.pageToken, scope);
-  const head = await caughtUp(ports, model);
+  const head = await caughtUp(ports, model, 'list', { refusesEarly: true });
   const found = await ports.readModels.page(model, {
     partition,
     ...(after !== undefined && { after }),
@@ -85,6 +85,14 @@ export async function readPage<Body extends object>(
   };
 }
 
+interface WaitOptions {
+  /**
+   * Rejects as soon as the pace of the read model shows that the wait would be too long, with the seconds after which to try again:
+   * for requests. Default: no, as work in the background gains nothing by an early refusal.
+   */
+  refusesEarly?: boolean;
+}
+
 /**
  * Waits until the read model, called `what` in errors, holds everything up to the log's head, and resolves with that
  * position. Rejects as `untilReached` does.
@@ -93,21 +101,23 @@ export async function caughtUp(
   { eventLog, readModels }: QueryPorts,
   model: string,
   what = 'list',
+  options: WaitOptions = {},
 ): Promise<Position> {
   const head = await eventLog.head();
-  await untilReached(readModels, model, head, what);
+  await untilReached(readModels, model, head, what, options);
   return head;
 }
 
 /**
  * Waits until the read model, called `what` in errors, holds everything up to a position. Rejects with `unavailable`
- * when that takes more than two seconds, or as soon as its pace shows that it will.
+ * when that takes more than two seconds.
  */
 export async function untilReached(
   readModels: ReadModels,
   model: ModelName,
   position: Position,
   what: string,
+  { refusesEarly = false }: WaitOptions = {},
 ): Promise<void> {
   const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
   for (const pause = growingPauses(); ; await pause()) {
@@ -115,7 +125,7 @@ export async function untilReached(
     if (reached >= position) return;
     const leftMs = deadline - performance.now();
     if (leftMs < 0) throw unavailable(what);
-    const ms = hopelessMs(readModels, model, reached, position, leftMs);
+    const ms = refusesEarly ? hopelessMs(readModels, model, reached, position, leftMs) : undefined;
     if (ms !== undefined) throw notYet(what, ms);
   }
 }

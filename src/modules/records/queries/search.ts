@@ -204,7 +204,7 @@ export async function searchRecords(
     const partitions = kinds.filter(has).map((kind) => kindPartition(workspace, kind));
     return partitions.length === 0 ? [] : [{ model, partitions }];
   });
-  for (const { model } of searched) await caughtUp(ports, model, 'search');
+  for (const { model } of searched) await caughtUp(ports, model, 'search', { refusesEarly: true });
   const found: { item: Found; place: Place }[] = [];
   for (let scanned = 0; place !== undefined && found.length <= limit && scanned < MAX_SCANNED; ) {
     const { tier, below }: Place = place;
