@@ -15,6 +15,7 @@ import { overload } from './scenarios/overload.ts';
 import { properties } from './scenarios/properties.ts';
 import { schema } from './scenarios/schema.ts';
 import { servers } from './scenarios/servers.ts';
+import { warehouse } from './scenarios/warehouse.ts';
 import { holds, section } from './support/report.ts';
 import { killProcesses } from './support/TorturedService.ts';
 
@@ -27,6 +28,7 @@ const scenarios: Scenario[] = [
   servers,
   clients,
   erasures,
+  warehouse,
   neighbor,
   bodies,
   overload,

@@ -215,6 +215,13 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       summary: 'Export the events of a workspace, with a signed manifest',
       load: async () => (await import('./commands/export.ts')).addExportCommand,
     },
+    {
+      name: 'sink',
+      summary: 'Keep tables of a workspace in a warehouse, for SQL',
+      description:
+        'Warehouses: tables derived from the log of a workspace, kept up to date outside the service.',
+      modules: [{ load: async () => (await import('./commands/sink.ts')).addSinkCommands }],
+    },
   ],
   'Audit and comply:': [
     {

@@ -18,6 +18,7 @@ import type { Limit, RateLimiters } from '../storage/rateLimiters.ts';
 import type { ReadModels } from '../storage/readModels.ts';
 import type { StateStore } from '../storage/stateStore.ts';
 import type { BackupTarget, TreeHeadPublisher } from '../storage/targets.ts';
+import type { Warehouse } from '../storage/warehouse.ts';
 
 /**
  * `sqlite:/a/b`, `file:/a/b` and `file:///a/b` all name the path `/a/b`; relative paths are used as they are. In all of them
@@ -172,6 +173,12 @@ export async function openHeadTarget(place: string): Promise<TreeHeadPublisher> 
   }
   const { LocalTreeHeadPublisher } = await import('../storage/engines/filesystem/targets.ts');
   return new LocalTreeHeadPublisher(resolve(place.startsWith('file:') ? pathOf(place) : place));
+}
+
+/** Opens the warehouse at a place: a folder of Parquet files, as a path or `file:`. */
+export async function openWarehouse(place: string): Promise<Warehouse> {
+  const { ParquetWarehouse } = await import('../storage/engines/filesystem/parquetWarehouse.ts');
+  return ParquetWarehouse.open(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }
 
 /** Whether the structure of the file at a SQLite URL is sound. Rejects with `unavailable`. */

@@ -11,7 +11,7 @@ const layers = [
 /** The modules of `src/modules`, each a folder or a file: it imports only those before it. */
 const modules = [
   ...['idempotency', 'jobs', 'keyring', 'projections', 'eventStream', 'records', 'readiness', 'health'],
-  ...['audit', 'auth', 'integrity', 'integrations', 'patientCopy', 'webhooks'],
+  ...['audit', 'auth', 'integrity', 'warehouse', 'integrations', 'patientCopy', 'webhooks'],
   ...['notifications', 'erasure', 'backup'],
 ];
 
@@ -22,6 +22,8 @@ const homes: Record<string, string> = {
   '@kurrent/kurrentdb-client': 'src/storage/engines/eventstoredb/drivers/',
   mongodb: 'src/storage/engines/mongodb/',
   '@google-cloud/storage': 'src/storage/engines/gcs/',
+  hyparquet: 'src/storage/engines/filesystem/',
+  'hyparquet-writer': 'src/storage/engines/filesystem/',
   'express-session': 'src/dashboard/',
   'hono/html': 'src/dashboard/',
   'content-disposition': 'src/api/server/',

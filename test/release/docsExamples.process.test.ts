@@ -166,6 +166,25 @@ async function exportPatients(): Promise<void> {
   );
 }
 
+/** Three claims that two payers denied, in the warehouse of the workspace of the examples. */
+async function denyClaims(): Promise<void> {
+  const client = new Client(url, key);
+  const post = async (path: string, body: object) => expect((await client.post(path, body)).status).toBe(200);
+  const named = { first_name: 'Ann', last_name: 'Lee', date_of_birth: '1990-01-02' };
+  for (const [index, name] of ['Ducks Mutual', 'Ducks Mutual', 'Geese Health'].entries()) {
+    const [payer_id, patient_id, id] = ['payer', 'patient', 'encounter'].map(
+      (kind) => `denied-${kind}-${index}`,
+    );
+    await post('/integration/payers', { id: payer_id, name });
+    await post('/integration/patients', { ...named, id: patient_id, primary_insurance: { payer_id } });
+    await post('/integration/encounters', { id, patient_id });
+    const billed = `/integration/encounters/${id}/billed`;
+    await post(billed, { claim_id: `claim-${index}` });
+    await post(`${billed}/claim-${index}/outcome`, { source: '835', outcome: 'denied' });
+  }
+  await run('npx --no-install chartledger sink parquet warehouse --workspace clinic');
+}
+
 test.each(blocks.map(({ file, text, response }) => [file, text.split('\n')[0], text, response] as const))(
   '%s: the block that begins with %s runs, and gets the response below it',
   async (_file, _first, block, response) => {
@@ -174,14 +193,17 @@ test.each(blocks.map(({ file, text, response }) => [file, text.split('\n')[0], t
       process.stdout.write(`Not run: ${skipped[1]}.\n`);
       return;
     }
-    if (block.startsWith('duckdb')) await exportPatients();
+    const isDenials = block.includes("'denied'");
+    if (isDenials) await denyClaims();
+    else if (block.startsWith('duckdb')) await exportPatients();
     if (block.includes('workspaces delete old_clinic'))
       await run('npx --no-install chartledger workspaces create old_clinic');
     const output = await run(asReader(block));
     if (block.includes('workspaces deactivate clinic'))
       await run('npx --no-install chartledger workspaces activate clinic');
     if (response !== undefined) expect(output).toContain(JSON.stringify(JSON.parse(response)));
-    if (block.startsWith('duckdb')) expect(output).toBe('state,patients\nCT,1\nNE,2\n');
+    if (isDenials) expect(output).toBe('payer,denials\nDucks Mutual,2\nGeese Health,1\n');
+    else if (block.startsWith('duckdb')) expect(output).toBe('state,patients\nCT,1\nNE,2\n');
   },
   LONG_MS,
 );

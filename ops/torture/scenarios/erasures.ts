@@ -7,13 +7,13 @@ import { openEventLog, openReadModels } from '../../../src/server/openStorage.ts
 import { spawnCli } from '../../../test/support/cli.ts';
 import { pathsIn } from '../../../test/support/files.ts';
 
-import { makeStores, type Stores } from '../../bench/support/chartledger.ts';
+import { makeStores } from '../../bench/support/chartledger.ts';
 import { bodyOf, PAYERS } from '../../bench/support/load/bodies.ts';
 import { percentile } from '../../bench/support/statistics.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
 import { upsertOf } from '../support/FastConnection.ts';
 import { type Offered, OpenLoop } from '../support/OpenLoop.ts';
-import { bodyOf as answerOf, send } from '../support/send.ts';
+import { lineOf, payers, sendLines } from '../support/sendLines.ts';
 import { TorturedService } from '../support/TorturedService.ts';
 
 const LINES = 20_000;
@@ -147,24 +147,9 @@ function failuresOf(what: string, rounds: Offered[]): string[] {
   ];
 }
 
-const lineOf = (kind: string, record: string) => `{"kind":"${kind}","record":${record}}\n`;
-
-function payers(): string[] {
-  return Array.from({ length: PAYERS }, (_, n) => lineOf('payer', bodyOf('payers', n)));
-}
-
 function vanishing(id: string): string {
   const record = { id, first_name: 'Maria', last_name: NAME, date_of_birth: '1984-02-29', gender: 'female' };
   return lineOf('patient', JSON.stringify(record));
-}
-
-async function sendLines(url: string, { key }: Stores, lines: string[]): Promise<void> {
-  const headers = { 'x-api-key': key.key, 'content-type': 'application/x-ndjson' };
-  const request = { method: 'POST', path: '/integration/batch', headers, body: lines.join('') };
-  const answer = await send(url, false, request);
-  const last = answer.bytes.toString().trimEnd().split('\n').at(-1) ?? '{}';
-  const { summary } = answerOf({ ...answer, bytes: Buffer.from(last) });
-  if (summary?.accepted !== lines.length) throw new Error(`a batch: ${answer.status} ${last}`);
 }
 
 async function caughtUp({ eventLogUrl, readModelUrl }: Config): Promise<void> {

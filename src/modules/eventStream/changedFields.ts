@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { RecordedEvent } from '../../domain/events/event.ts';
+import { maxTime, type RecordedEvent } from '../../domain/events/event.ts';
 import { erasureStep, erasureStepAfter } from '../../domain/events/payloads.ts';
 import { isReadinessStream } from '../../domain/events/streams.ts';
 import { assertNextVersion, upcast } from '../../domain/events/upcasting.ts';
@@ -13,7 +13,7 @@ import type { Deidentifier } from './deidentification.ts';
 /** Total characters of all states: 32 MB of Latin letters, twice that of others. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
 /** The cost of a state in addition to its text. */
-const STATE_CHARACTERS = 300;
+const STATE_CHARACTERS = 350;
 const PAGE = 500;
 /** Number of streams read concurrently. */
 const READS_AT_ONCE = 32;
@@ -25,8 +25,12 @@ interface State {
   readonly revision: number;
   /** The fields as JSON: text takes less memory than the object, and shows at a glance when nothing changed. */
   readonly text: string;
-  /** Set if there are none because it was erased. */
+  /** When the first version since it was last erased or removed, and the last one, were recorded: ISO 8601, UTC. */
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** Set if there are none because it was erased; for a document that was removed, there are only the ids. */
   readonly erased?: true;
+  readonly removed?: true;
 }
 
 /** The effect of an event. */
@@ -37,6 +41,8 @@ export interface Change {
   changed: string[];
   /** Whether nothing existed before, or all of it was erased. */
   isFirst: boolean;
+  /** What the record or document is after it; absent for an event of readiness. */
+  after?: Readonly<State>;
 }
 
 /** Whether an event changed no field of an existing record: neither a first version nor an erasure. */
@@ -143,21 +149,22 @@ function statement(event: RecordedEvent): Change {
 
 /** Returns the state after an event. */
 function apply(last: State | undefined, event: RecordedEvent): { state: State; change: Change } {
-  const { revision, type } = event;
+  const { revision, type, recordedAt } = event;
   const current = upcast(event);
+  const updatedAt = maxTime(last?.updatedAt, recordedAt);
   const sent = sentBy(current) as RecordFields;
   const version = last === undefined ? 0 : last.revision + 1;
   const erasure = erasureStepAfter(version, event);
   if (erasure === 'done') {
-    const text = JSON.stringify(sent);
-    const change = { sent: text, changed: [], isFirst: false };
-    return { state: { revision, text: '{}', erased: true }, change };
+    const state: State = { revision, text: '{}', createdAt: updatedAt, updatedAt, erased: true };
+    return changeTo(state, { sent: JSON.stringify(sent), changed: [], isFirst: false });
   }
   assertNextVersion(version, event);
   if (erasure === 'begun' && last)
-    return { state: { ...last, revision }, change: { sent: '{}', changed: [], isFirst: false } };
+    return changeTo({ ...last, revision }, { sent: '{}', changed: [], isFirst: false });
   const before = last?.erased ? undefined : last;
   const isFirst = before === undefined;
+  const times = { createdAt: before?.removed ? updatedAt : (before?.createdAt ?? updatedAt), updatedAt };
   // An upload contains everything about a document; a removal leaves nothing but its ids.
   const isDocument = type.startsWith('Document');
   const { dataText } = current;
@@ -166,16 +173,23 @@ function apply(last: State | undefined, event: RecordedEvent): { state: State; c
   const clears = text.includes(':null');
   // Never in place: concurrent callers share the remembered states.
   if (!clears && text === before?.text) {
-    return { state: { revision, text }, change: { sent: text, changed: [], isFirst } };
+    return changeTo({ revision, text, ...times }, { sent: text, changed: [], isFirst });
   }
   const fields: RecordFields | undefined = before && JSON.parse(before.text);
   const replacesAll =
     isDocument || (!clears && Object.keys(fields ?? noFields).every((field) => Object.hasOwn(sent, field)));
   const after = replacesAll ? sent : mergeFields(fields ?? noFields, sent);
-  return {
-    state: { revision, text: after === sent ? text : JSON.stringify(after) },
-    change: { sent: text, changed: changedFields(fields, after), isFirst },
-  };
+  return changeTo(
+    {
+      ...{ revision, text: after === sent ? text : JSON.stringify(after), ...times },
+      ...(type === 'DocumentRemoved' && { removed: true }),
+    },
+    { sent: text, changed: changedFields(fields, after), isFirst },
+  );
+}
+
+function changeTo(state: State, change: Omit<Change, 'after'>): { state: State; change: Change } {
+  return { state, change: { ...change, after: state } };
 }
 
 /** A record in a snapshot, as left by the events up to its version. */

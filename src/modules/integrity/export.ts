@@ -22,7 +22,8 @@ import {
 } from './exportArchive.ts';
 import { ErasureCheck, type RangeBatch, readWorkspace } from './verify.ts';
 
-const auditColumns = [
+/** The columns of the audit trail, in order. */
+export const auditColumns = [
   'position',
   'recorded_at',
   'principal_type',
@@ -72,7 +73,8 @@ export function auditLine(
   return `${JSON.stringify(line)}\n`;
 }
 
-function toLine(entry: AuditEntry, principalName: string | undefined) {
+/** Returns the cells of an entry of the audit trail, by column; `principalName`: what the principal is called. */
+export function toLine(entry: AuditEntry, principalName: string | undefined) {
   return {
     position: entry.position,
     recorded_at: entry.recordedAt,

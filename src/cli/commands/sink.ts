@@ -1,0 +1,82 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { termsOf } from '../../domain/events/payloads.ts';
+import { parseTerms } from '../../modules/audit/disclosureTerms.ts';
+import { loadConfig } from '../../platform/config.ts';
+import { withWorkspace } from '../../server/stores.ts';
+import { terminal } from '../../server/terminal.ts';
+import { keepWarehouse } from '../../server/warehouse.ts';
+import { parseDuration } from '../lib/options.ts';
+import { counted, example, untilInterrupted, writeLine } from '../lib/terminal.ts';
+import { addTermOptions, type TermOptions, termsOfOptions } from '../lib/termOptions.ts';
+
+const DEFAULT_PAUSE = 60;
+
+interface SinkOptions extends TermOptions {
+  workspace: string;
+  deidentified?: boolean;
+  follow?: boolean;
+  /** In seconds. */
+  every: number;
+}
+
+/** `chartledger sink …` */
+export function addSinkCommands(sink: Command): void {
+  addSinkOptions(sink.command('parquet'))
+    .description(
+      'Write tables of a workspace as Parquet files into a folder: records and documents as they are and in each version, readiness, ' +
+        'and who read what. A later run adds what was recorded since, and removes what was erased.',
+    )
+    .argument('<folder>', 'the folder of the warehouse; created if missing')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger sink parquet warehouse --workspace clinic',
+        'chartledger sink parquet research --workspace clinic --deidentified --follow',
+      ),
+    )
+    .action((folder: string, options: SinkOptions) => run(resolve(folder), options));
+}
+
+function addSinkOptions(command: Command): Command {
+  return addTermOptions(
+    command
+      .requiredOption('--workspace <id>', 'the workspace')
+      .option('--deidentified', 'the de-identified view, without the table of accesses')
+      .option('--follow', 'keep running, and add what is recorded')
+      .option(
+        '--every <time>',
+        'with --follow, how long to wait before more is added (default: "1m")',
+        parseDuration,
+        DEFAULT_PAUSE,
+      ),
+  );
+}
+
+async function run(place: string, options: SinkOptions): Promise<void> {
+  const { terms, others } = termsOfOptions(options);
+  const { workspace, deidentified = false, follow = false, every } = others;
+  const disclosedTo = termsOf(parseTerms(terms));
+  const config = loadConfig(terminal().env);
+  await withWorkspace(workspace, async ({ eventLog, caller }) => {
+    let changes = 0;
+    const write = (signal?: AbortSignal) =>
+      keepWarehouse(
+        config,
+        eventLog,
+        { ...caller, disclosedTo },
+        {
+          place,
+          deidentified,
+          ...(signal && { follow: { everyMs: every * 1_000, signal } }),
+          onCommit(position, rows) {
+            changes += rows;
+            if (follow) writeLine(`${counted(rows, 'change')}, up to position ${position}.`);
+          },
+        },
+      );
+    if (follow) await untilInterrupted(write);
+    else await write();
+    if (!follow) writeLine(changes === 0 ? 'Nothing has changed.' : `${counted(changes, 'change')} written.`);
+  });
+}
