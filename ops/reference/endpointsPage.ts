@@ -1,10 +1,13 @@
 import { fhirRoutes } from '../../src/api/routes/fhirResources.ts';
+import { tokenRoutes } from '../../src/api/routes/fhirToken.ts';
 import type { AppPorts } from '../../src/api/routes/index.ts';
 import { code, page, table } from './markdown.ts';
 import { openApi } from './openApi.ts';
 
-/** FHIR's requests, which a CapabilityStatement describes instead of the OpenAPI document. */
+/** FHIR's requests, which its CapabilityStatement and its SMART configuration describe instead of the OpenAPI document. */
 const fhirSummaries: Record<string, string> = {
+  'GET /fhir/.well-known/smart-configuration': 'Read where and how access tokens are requested',
+  'POST /fhir/token': 'Exchange a signed assertion for an access token',
   'GET /fhir/metadata': 'Read the CapabilityStatement',
   'POST /fhir': 'Send a Bundle of type `batch` or `transaction`',
   'POST /fhir/$import': 'Send resources as Bulk Data',
@@ -13,7 +16,8 @@ const fhirSummaries: Record<string, string> = {
 };
 
 function fhirRows(): string[][] {
-  return fhirRoutes({} as AppPorts).map(({ method, endpoint: { route, permission } }) => {
+  const routes = [...tokenRoutes({} as Parameters<typeof tokenRoutes>[0]), ...fhirRoutes({} as AppPorts)];
+  return routes.map(({ method, endpoint: { route, permission } }) => {
     const request = `${method.toUpperCase()} ${route.replaceAll(/:(\w+)/g, '{$1}')}`;
     const summary = fhirSummaries[request];
     if (summary === undefined) throw new Error(`${request} has no summary for the reference`);

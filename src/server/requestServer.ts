@@ -1,16 +1,17 @@
 import type { Logger } from 'pino';
 import { openBatches } from '../api/routes/batchRunner.ts';
 import { fhirRoutes } from '../api/routes/fhirResources.ts';
+import { tokenRoutes } from '../api/routes/fhirToken.ts';
 import { apiRoutes, healthRoutes } from '../api/routes/index.ts';
 import { rateLimit } from '../api/server/admission.ts';
 import { createApp } from '../api/server/app.ts';
-import type { EndpointContext } from '../api/server/dispatch.ts';
 import { HttpServer, type HttpServerSettings, type HttpTimes } from '../api/server/httpServer.ts';
 import { clientIpReader } from '../api/server/requestContext.ts';
 import { type DashboardPorts, dashboardApp } from '../dashboard/app.ts';
 import { requestLimit } from '../dashboard/http/visit.ts';
 import { AccessTally } from '../modules/audit/accessIndex.ts';
 import { UnknownKeyTally } from '../modules/audit/requestLog.ts';
+import { ClientAssertions } from '../modules/auth/clientAssertions.ts';
 import { KeyDirectory } from '../modules/auth/keyDirectory.ts';
 import { IdentityProvider } from '../modules/auth/openIdConnect.ts';
 import { sharePasswordSemaphore } from '../modules/auth/passwords.ts';
@@ -20,6 +21,7 @@ import { UserDirectory } from '../modules/auth/users.ts';
 import { EventStream } from '../modules/eventStream/eventStream.ts';
 import type { ProcessState } from '../modules/health.ts';
 import { Reservations } from '../modules/idempotency/reservations.ts';
+import { AccessTokens } from '../modules/auth/accessTokens.ts';
 import { MessageClaims } from '../modules/integrations/messages/claims.ts';
 import { MessageStore } from '../modules/integrations/messages/store.ts';
 import { UnusedMessages } from '../modules/integrations/messages/unused.ts';
@@ -107,6 +109,13 @@ export interface OpenStores {
   clock: Clock;
 }
 
+interface OpenApi {
+  ports: DashboardPorts & { assertions: ClientAssertions; tokens: AccessTokens };
+  sessionSecret: Buffer;
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
 /**
  * Opens what the API and the dashboard work with, over open stores; `close` ends what was opened here, and `settle` does what is
  * left once the last request was answered.
@@ -116,8 +125,9 @@ async function openApiPorts(
   logger: Logger,
   { webhookDirectory, limiters, knownKeys, clock, ...stores }: OpenStores,
   places?: ConcurrencyLimits,
-): Promise<{ ports: DashboardPorts; settle(): Promise<void>; close(): Promise<void> }> {
+): Promise<OpenApi> {
   const { eventLog, readModels, stateStore, directory } = stores;
+  const sessionSecret = await loadSessionSecret(config);
   const users = await UserDirectory.open(eventLog);
   const feed = new EventStream(feedThread(config.eventLogUrl), () => knownKeys.loadEpoch('deidentification'));
   const names = new PrincipalNames({ api_key: directory, user: users });
@@ -160,6 +170,8 @@ async function openApiPorts(
       clock,
       secrets: secretsKeys,
     }),
+    assertions: new ClientAssertions({ ...stores, clock }),
+    tokens: new AccessTokens(sessionSecret, { directory, clock }),
     batches: openBatches(config, limiters, logger),
     webhooks: new WebhookManager({
       eventLog,
@@ -173,7 +185,8 @@ async function openApiPorts(
     }),
   };
   // What cannot be removed now is removed next time.
-  const pruning = setInterval(() => ports.reservations.prune().catch(() => undefined), PRUNE_EVERY_MS);
+  const prune = () => Promise.allSettled([ports.reservations.prune(), ports.assertions.prune()]);
+  const pruning = setInterval(prune, PRUNE_EVERY_MS);
   const close = async () => {
     clearInterval(pruning);
     ingest.close();
@@ -189,7 +202,7 @@ async function openApiPorts(
         logger.warn({ error: describeError(error) }, 'counts could not be recorded in the audit trail'),
       );
   };
-  return { ports, settle, close };
+  return { ports, sessionSecret, settle, close };
 }
 
 const SETTLE_EVERY_MS = 15_000;
@@ -239,8 +252,10 @@ export async function openRequestServer(
   };
   const unknownKeys = new UnknownKeyTally(eventLog);
   try {
+    const limit = rateLimit(limiters, config.rateLimitPerMinute);
+    const gate = { directory, limit, unknownKeys, tokens: api?.ports.tokens };
     const context = {
-      gate: { directory, limit: rateLimit(limiters, config.rateLimitPerMinute), unknownKeys },
+      gate,
       eventLog,
       logger,
       draining: draining.signal,
@@ -248,10 +263,12 @@ export async function openRequestServer(
       trustProxy: config.trustProxy,
     };
     const routes = [
-      ...(api ? [...apiRoutes(api.ports, config.openapiPublic), ...fhirRoutes(api.ports)] : []),
+      ...(api ? apiRoutes(api.ports, config.openapiPublic) : []),
+      // Before FHIR's, for whose types they would otherwise be taken.
+      ...(api ? [...tokenRoutes({ ...api.ports, gate }), ...fhirRoutes(api.ports)] : []),
       ...healthRoutes({ roles: config.roles, processState }),
     ];
-    const app = createApp(routes, context, api && (await openDashboard(config, api.ports, context)));
+    const app = createApp(routes, context, api && dashboardApp({ ...context, ...api }));
     const server = await HttpServer.listen(app, listening, logger, times);
     const endWatch = watchEventLoop(thread);
     return {
@@ -279,16 +296,6 @@ export async function openRequestServer(
     await close();
     throw error;
   }
-}
-
-async function openDashboard(
-  config: Config,
-  ports: DashboardPorts,
-  { logger, clientIp, draining }: Omit<EndpointContext, 'bodies' | 'load'>,
-): Promise<ReturnType<typeof dashboardApp>> {
-  const sessionSecret = await loadSessionSecret(config);
-  const { trustProxy } = config;
-  return dashboardApp({ ports, logger, clientIp, draining, sessionSecret, trustProxy });
 }
 
 /** Settles abandoned uploads now and at intervals; retries when a store is unavailable. The returned function ends it. */

@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type CliResult, runCli, storesOf } from '../support/cli.ts';
+import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { clientKeys } from '../support/emr.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
@@ -151,7 +154,8 @@ onEveryEngine((start) => {
     const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
     const created_by = { type: 'operator', id: userInfo().username };
     const unlimited = { expires_at: null, networks: null, rate_limit: null };
-    const living = { state: 'active', created_at, created_by, ...unlimited, replaced_by: null };
+    const unused = { replaced_by: null, public_keys: [] };
+    const living = { state: 'active', created_at, created_by, ...unlimited, ...unused };
     const terms = { recipient: null, recipient_address: null, purpose: null, purpose_statement: null };
     expect(JSON.parse(listed.stdout)).toEqual([{ ...made, ...living, ...terms }]);
     const all = JSON.parse((await cli('keys', 'list', '--json')).stdout);
@@ -256,6 +260,32 @@ onEveryEngine((start) => {
       ...['WorkspaceCreated', 'ApiKeyCreated', 'ApiKeyLimitsSet', 'ApiKeyLimitsSet'],
     ]);
     expect(events[3]?.data).toEqual({ key_id: events[1]?.data.key_id, expires_at: null, rate_limit: null });
+  });
+
+  test('public keys are set from a file, listed by their kid, and taken back', async () => {
+    const { publicJwk, privateJwk } = await clientKeys('ES384', 'emr-2026');
+    const fileOf = (name: string, value: unknown) => {
+      const path = join(temporaryFolder(), name);
+      writeFileSync(path, JSON.stringify(value));
+      return path;
+    };
+    const events = await newEvents(service, async () => {
+      const { id } = await createdKey('smart');
+      const set = (file: string) => cli('keys', 'set', id, '--public-keys', file);
+      expect((await set(fileOf('jwks.json', { keys: [publicJwk] }))).stdout).toBe(
+        `Set the public keys of key ${id}. It has emr-2026. The client id is ${id}.\n`,
+      );
+      const { stdout } = await cli('keys', 'list', '--workspace', service.workspaceId('smart'), '--json');
+      expect(JSON.parse(stdout)).toMatchObject([{ id, public_keys: ['emr-2026'] }]);
+      expect(await set(fileOf('private.json', privateJwk))).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('--public-keys must not have a private key'),
+      });
+      expect((await set('none')).stdout).toBe(`Set the public keys of key ${id}. It has none.\n`);
+    });
+    expect(events.map(({ type }) => type)).toEqual([
+      ...['WorkspaceCreated', 'ApiKeyCreated', 'ApiKeyPublicKeysSet', 'ApiKeyPublicKeysSet'],
+    ]);
   });
 
   test('a change that cannot be is refused with exit code 1, one line, and no event', async () => {

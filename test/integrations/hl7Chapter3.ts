@@ -36,21 +36,22 @@ const events = [
   ...['ADT^A15', 'SIU^S12', 'SIU^S15', 'SIU^S26', 'BAR^P06', 'ORU^R01'],
 ] as const;
 
-const PATIENTS = 30;
-const VISITS = 80;
-const of = (letter: string, most: number) => fc.integer({ min: 1, max: most }).map((n) => `${letter}-${n}`);
+const MESSAGES_PER_PATIENT = 50;
+const MESSAGES_PER_VISIT = 20;
+const of = (letter: string, most: number) =>
+  fc.integer({ min: 1, max: Math.ceil(most) }).map((n) => `${letter}-${n}`);
 
-const happening: fc.Arbitrary<Happening> = fc.record({
-  event: fc.constantFrom(...events),
-  ...{
-    patient: of('P', PATIENTS),
-    other: of('P', PATIENTS),
-    visit: of('V', VISITS),
-    otherVisit: of('V', VISITS),
-  },
-  day: fc.integer({ min: 1, max: 3 }),
-  isNamed: fc.boolean(),
-});
+/** What happens to as many patients and visits as a day of so many messages is about. */
+function happeningsOf(messages: number): fc.Arbitrary<Happening> {
+  const patient = of('P', messages / MESSAGES_PER_PATIENT);
+  const visit = of('V', messages / MESSAGES_PER_VISIT);
+  return fc.record({
+    event: fc.constantFrom(...events),
+    ...{ patient, other: patient, visit, otherVisit: visit },
+    day: fc.integer({ min: 1, max: 3 }),
+    isNamed: fc.boolean(),
+  });
+}
 
 /** A message of the day, and what it is acknowledged with. */
 export interface DayMessage {
@@ -69,7 +70,7 @@ export class Hospital {
   /** Messages of a day, in any order; every twentieth one is an earlier one, sent again. */
   day(count: number): DayMessage[] {
     const sent: DayMessage[] = [];
-    for (const [number, one] of fc.sample(happening, count).entries()) {
+    for (const [number, one] of fc.sample(happeningsOf(count), count).entries()) {
       const earlier = sent.at(-7);
       if (number % 20 === 19 && earlier?.code === 'AA') sent.push(earlier);
       else sent.push({ text: messageOf(one, number), code: this.#happens(one, `N${number}`) });

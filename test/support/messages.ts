@@ -115,14 +115,20 @@ interface Connecting {
 export class RawSender {
   readonly socket: Socket;
   #received = '';
+  readonly #waiting: (() => void)[] = [];
 
   private constructor(socket: Socket) {
     this.socket = socket;
     socket.setEncoding('latin1');
     socket.on('error', () => undefined);
+    const wake = () => {
+      for (const resolve of this.#waiting.splice(0)) resolve();
+    };
     socket.on('data', (text) => {
       this.#received += text;
+      wake();
     });
+    socket.on('close', wake);
   }
 
   static async connect(port: number, { from, tls }: Connecting = {}): Promise<RawSender> {
@@ -157,14 +163,13 @@ export class RawSender {
 
   /** The next acknowledgement: the fields of its MSA, and of ERR where there is one; rejects when the connection is closed before. */
   async next(): Promise<string[]> {
-    const text = await eventually(() => {
-      const end = this.#received.indexOf(END);
-      if (end > 0) return this.#received.slice(VT.length, end);
-      if (this.socket.closed) return undefined;
-      throw new Error('there is no acknowledgement yet');
-    });
-    if (text === undefined) throw new Error('the connection is closed');
-    this.#received = this.#received.slice(VT.length + text.length + END.length);
+    let end = this.#received.indexOf(END);
+    for (; end <= 0; end = this.#received.indexOf(END)) {
+      if (this.socket.closed) throw new Error('the connection is closed');
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    const text = this.#received.slice(VT.length, end);
+    this.#received = this.#received.slice(end + END.length);
     return text
       .split('\r')
       .filter((line) => /^(?:MSA|ERR)/.test(line))

@@ -16,6 +16,7 @@ import {
 } from '../../clients/typescript/src/index.ts';
 import { type Batches, openBatches } from '../../src/api/routes/batchRunner.ts';
 import { fhirRoutes } from '../../src/api/routes/fhirResources.ts';
+import { tokenRoutes } from '../../src/api/routes/fhirToken.ts';
 import { apiRoutes, healthRoutes } from '../../src/api/routes/index.ts';
 import type { readinessDetails } from '../../src/api/routes/service.ts';
 import { createApp } from '../../src/api/server/app.ts';
@@ -25,6 +26,7 @@ import type { JsonObject, Position, RecordedEvent } from '../../src/domain/event
 import { INSTALLATION, isBookkeeping } from '../../src/domain/events/streams.ts';
 import { UnknownKeyTally } from '../../src/modules/audit/requestLog.ts';
 import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import { ClientAssertions } from '../../src/modules/auth/clientAssertions.ts';
 import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { type CreatedKey, KeyManager } from '../../src/modules/auth/keyManager.ts';
 import { openSignInLimits } from '../../src/modules/auth/signIn.ts';
@@ -33,6 +35,7 @@ import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { EventStream } from '../../src/modules/eventStream/eventStream.ts';
 import { StoreWatch } from '../../src/modules/health.ts';
 import { Reservations } from '../../src/modules/idempotency/reservations.ts';
+import { AccessTokens } from '../../src/modules/auth/accessTokens.ts';
 import { MessageClaims } from '../../src/modules/integrations/messages/claims.ts';
 import { MessageStore } from '../../src/modules/integrations/messages/store.ts';
 import { UnusedMessages } from '../../src/modules/integrations/messages/unused.ts';
@@ -155,10 +158,18 @@ export async function startFaultyApp(
   });
   const draining = new AbortController().signal;
   const around = { logger, draining, clientIp: () => '127.0.0.1' };
-  const gate = { directory, limit: async () => undefined, unknownKeys: new UnknownKeyTally(eventLog) };
+  const sessionSecret = await loadSessionSecret(service.config);
+  const tokens = new AccessTokens(sessionSecret, { directory, clock: systemClock });
+  const assertions = new ClientAssertions({ directory, stateStore, clock: systemClock });
+  const gate = {
+    directory,
+    limit: async () => undefined,
+    unknownKeys: new UnknownKeyTally(eventLog),
+    tokens,
+  };
   const dashboard = dashboardApp({
     ...around,
-    sessionSecret: await loadSessionSecret(service.config),
+    sessionSecret,
     trustProxy: service.config.trustProxy,
     ports: {
       ...ports,
@@ -186,7 +197,12 @@ export async function startFaultyApp(
       findings: [],
     }),
   };
-  const routes = [...apiRoutes(ports, false), ...fhirRoutes(ports), ...healthRoutes(health)];
+  const routes = [
+    ...apiRoutes(ports, false),
+    ...tokenRoutes({ ...ports, gate, assertions, tokens }),
+    ...fhirRoutes(ports),
+    ...healthRoutes(health),
+  ];
   const app = createApp(routes, { ...around, gate, eventLog }, dashboard);
   const server = createServer(app);
   server.listen(0, '127.0.0.1');

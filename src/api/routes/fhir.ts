@@ -10,6 +10,7 @@ import {
   issueCodes,
   refused,
 } from '../../modules/integrations/fhir/resources/issues.ts';
+import { permissionsFor } from '../../modules/auth/scopes.ts';
 import {
   type EntryOutcome,
   MessageRefused,
@@ -222,32 +223,31 @@ export function fhirEndpoint(
   return {
     route,
     permission: [...permission] as ServedEndpoint['permission'],
+    takesTokens: true,
     fields: elements,
     handle,
     refuse: refuseAsFhir,
   };
 }
 
-/** By type of resource, the kinds of the records that it is written to. */
-const kindsOf = new Map([
-  ['Patient', ['patient']],
-  ['Coverage', ['patient']],
-  ['Organization', ['payer', 'facility']],
-  ['Location', ['facility']],
-  ['Practitioner', ['provider']],
-  ['PractitionerRole', ['provider']],
-  ['Encounter', ['encounter']],
-  ['DocumentReference', ['document']],
-]);
-
 /**
- * Throws `permission_denied` when a key may write no record of resources of a type, before anything of a resource is
- * read; what is written is checked again, record by record.
+ * Throws `permission_denied` when a key may write no record of resources of a type, or its access token was not issued for the type,
+ * before anything of a resource is read; what is written is checked again, record by record.
  */
 export function requireType({ found }: Pick<RequestContext, 'found'>, type: string | undefined): void {
-  const kinds = kindsOf.get(type ?? '') ?? [];
-  if (kinds.length === 0) return;
-  requirePermission(found as FoundKey, [...new Set(kinds.flatMap((kind) => onKind('write', kind)))]);
+  const permissions = permissionsFor('write', type);
+  if (permissions.length === 0) return;
+  requirePermission(found as FoundKey, permissions);
+  requireScope({ found }, type);
+}
+
+/** Throws `permission_denied` when the access token of a request was not issued for resources of a type that become records. */
+export function requireScope({ found }: Pick<RequestContext, 'found'>, type: string | undefined): void {
+  const { writableTypes } = found as FoundKey;
+  if (type === undefined || !writableTypes || writableTypes.has(type)) return;
+  if (permissionsFor('write', type).length === 0) return;
+  const text = `The access token has no scope for ${type} resources (system/${type}.write).`;
+  throw new ServiceError('permission_denied', text);
 }
 
 /** 16 MB: a patient's entire history, with documents of a few pages. */

@@ -28,6 +28,7 @@ import {
   processFhirMessage,
   readFhir,
   refuseAsFhir,
+  requireScope,
   requireType,
 } from './fhir.ts';
 
@@ -94,7 +95,7 @@ function readLine(line: BatchLine, reader: LineReader, context: RequestContext):
   const { number, bytes } = line;
   try {
     requireType(context, BEGINNING.exec(bytes?.toString('latin1', 0, BEGINNING_BYTES) ?? '')?.[1]);
-    reader.read(line);
+    requireScope(context, typeOf(reader.read(line)));
     const entry = {
       at: '',
       get resource() {
@@ -162,6 +163,7 @@ function lineOf({ interpreted, issues, result }: EntryOutcome): LineReport {
   };
 }
 
+const SECURITY_SERVICES = 'http://terminology.hl7.org/CodeSystem/restful-security-service';
 const startedAt = new Date().toISOString();
 
 /** `GET /fhir/metadata` (FHIR R4, 3.1.0.12): what this interface accepts, and how. */
@@ -198,7 +200,10 @@ function capabilityStatement(): object {
           'If the source accepts them, Bundles of the types searchset, collection, history and message are processed as a batch ' +
           'of their resources.',
         security: {
-          description: 'An API key with write permission, as `x-api-key` or as a bearer token.',
+          service: [{ coding: [{ system: SECURITY_SERVICES, code: 'SMART-on-FHIR' }] }],
+          description:
+            'An API key with write permission, as `x-api-key` or as a bearer token; or an access token from ' +
+            'SMART Backend Services, as `.well-known/smart-configuration` describes.',
         },
         resource: resourceTypes.map((type) => ({
           type,
@@ -246,6 +251,7 @@ function sendBundle(ports: FhirPorts): ServedEndpoint {
       );
     }
     const entries = read.flatMap((one) => ('issue' in one ? [] : [one]));
+    for (const { resource } of entries) requireScope(context, typeOf(resource));
     const outcomes = await processFhirMessage(ports, context, () => ({
       entries,
       isAtomic,

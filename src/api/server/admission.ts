@@ -9,6 +9,7 @@ import {
 } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { networkOf } from '../../modules/auth/signIn.ts';
+import { type AccessTokens, looksLikeToken } from '../../modules/auth/accessTokens.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { type Count, type RateLimiters, secondsUntilReset } from '../../storage/rateLimiters.ts';
 import type { RequestContext } from './requestContext.ts';
@@ -21,6 +22,8 @@ export const missingKey = () =>
   );
 
 export const unknownKey = () => new ServiceError('unauthorized', 'The API key is not valid.');
+
+export const unknownToken = () => new ServiceError('unauthorized', 'The access token is not valid.');
 
 export const expiredKey = () => new ServiceError('key_expired', 'The API key has expired.');
 
@@ -57,23 +60,27 @@ export interface Gate {
   limit: RateLimit;
   /** Counts requests with unknown keys. */
   unknownKeys: Pick<UnknownKeyTally, 'add'>;
+  /** Those that some endpoints accept in place of a key. */
+  tokens?: Pick<AccessTokens, 'find'> | undefined;
 }
 
 /**
  * Admits a request, synchronously where no store need be asked, checking in this order: it carries a key (else 401);
  * the rate, of the client's address or of a usable key that has a limit of its own (429); the key is known, and not
  * deleted (401); it is accepted from this address, has not expired, is active, and so is its workspace (403); it has
- * one of the permissions, if any is needed (403).
+ * one of the permissions, if any is needed (403). `takesTokens`: an access token stands for the key that it was issued to.
  */
 export function authenticateAndLimit(
   gate: Gate,
   context: RequestContext,
   permissions: readonly Permission[],
+  takesTokens = false,
 ): void | Promise<void> {
   const credential = credentialOf(context.req);
   if (credential === undefined) {
     throw missingKey();
   }
+  if (takesTokens && looksLikeToken(credential)) return admitToken(gate, context, permissions, credential);
   const known = gate.directory.findKnown(credential);
   const counted = gate.limit(context, known && countedByKey(known, context));
   if (known && !counted) return authorize(context, known, permissions);
@@ -83,6 +90,24 @@ export function authenticateAndLimit(
     if (found === undefined) gate.unknownKeys.add(networkOf(context.clientIp));
     authorize(context, found, permissions);
   })();
+}
+
+async function admitToken(
+  gate: Gate,
+  context: RequestContext,
+  permissions: readonly Permission[],
+  token: string,
+): Promise<void> {
+  const found = await gate.tokens?.find(token).catch(async (error) => {
+    await gate.limit(context);
+    throw error;
+  });
+  await gate.limit(context, found && countedByKey(found, context));
+  if (found === undefined) {
+    gate.unknownKeys.add(networkOf(context.clientIp));
+    throw unknownToken();
+  }
+  authorize(context, found, permissions);
 }
 
 /**
@@ -135,7 +160,7 @@ export function requirePermission({ key }: FoundKey, permissions: readonly Permi
 /**
  * Returns why a key is refused, whatever is requested. A sender at another address is not told about the key's state.
  */
-function keyProblem({ key, workspace }: FoundKey, clientIp: string): ServiceError | undefined {
+export function keyProblem({ key, workspace }: FoundKey, clientIp: string): ServiceError | undefined {
   if (workspace.state === 'deleted') return deactivatedWorkspace(workspace);
   if (key.state === 'deleted') return unknownKey();
   if (key.networks && !isInNetworks(key.networks, clientIp)) return foreignAddress();

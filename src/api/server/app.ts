@@ -85,7 +85,8 @@ export function createApp(
   for (const { method, endpoint: one } of routes) {
     const listener = serveEndpoint(context, one);
     app[method](one.route, listener);
-    shortcuts.add(method, one.route, listener);
+    // What needs no key is rare, and may ask the router for more of the request.
+    if (one.permission !== 'public') shortcuts.add(method, one.route, listener);
     const names = method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()];
     const before = allowed.get(one.route)?.names ?? [];
     allowed.set(one.route, { names: [...before, ...names], refuse: one.refuse });

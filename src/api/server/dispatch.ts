@@ -73,6 +73,8 @@ export interface ServedEndpoint {
   route: string;
   /** `public`: no key needed; `key`: any key; otherwise the permissions one of which the key must have. */
   permission: 'public' | 'key' | Permission | readonly Permission[];
+  /** Whether it accepts access tokens in place of a key. */
+  takesTokens?: true;
   /** Schema of its query; `ignored`: anything goes. Without one it accepts none. Any other parameter is refused. */
   query?: z.ZodObject | 'ignored';
   /** The names of the fields, parameters and headers that it accepts: no other such name reaches the audit trail. */
@@ -96,7 +98,7 @@ export type EndpointListener = (req: Request, res: Response) => Promise<void>;
 
 /** Returns the listener for an endpoint's requests: it admits, handles, answers and logs. It never rejects. */
 export function serveEndpoint(app: EndpointContext, served: ServedEndpoint): EndpointListener {
-  const { route, permission, query, handle, refuse = errorAnswer } = served;
+  const { route, permission, query, handle, refuse = errorAnswer, takesTokens } = served;
   const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
   const permissions = permission === 'public' || permission === 'key' ? [] : [permission].flat();
   const measure = requestMetrics(route);
@@ -128,7 +130,9 @@ export function serveEndpoint(app: EndpointContext, served: ServedEndpoint): End
     try {
       // Nearly every request is admitted, and answered, synchronously: it waits only for its handler.
       const admitted =
-        permission === 'public' ? undefined : authenticateAndLimit(app.gate, context, permissions);
+        permission === 'public'
+          ? undefined
+          : authenticateAndLimit(app.gate, context, permissions, takesTokens);
       if (admitted) await admitted;
       if (parameters && req.url.includes('?')) requireKnownParameters(req.query, parameters);
       // A request with a body is counted once the body has arrived.

@@ -14,10 +14,12 @@ import {
   stateOf,
 } from '../../modules/auth/apiKeys.ts';
 import type { CreatedKey } from '../../modules/auth/keyManager.ts';
+import { parsePublicKeys } from '../../modules/auth/publicKeys.ts';
 import { deleteKey } from '../../modules/webhooks/manager.ts';
 import { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { eventLogName, withKeys } from '../../server/stores.ts';
+import { readJsonFile } from '../lib/files.ts';
 import { durationOf, parseDuration, parseInstant } from '../lib/options.ts';
 import { example, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
 import { addTermOptions, type TermOptions, termsOfOptions } from '../lib/termOptions.ts';
@@ -103,6 +105,7 @@ function view(key: ApiKey) {
     networks,
     rateLimit,
     replacedBy,
+    publicKeys = [],
   } = key;
   return {
     id,
@@ -116,6 +119,7 @@ function view(key: ApiKey) {
     networks: networks ?? null,
     rate_limit: rateLimit ?? null,
     replaced_by: replacedBy ?? null,
+    public_keys: publicKeys.map(({ kid }) => kid),
     ...everyTerm(key.terms ?? {}),
   };
 }
@@ -220,15 +224,29 @@ async function rotateKey(id: string, { expires, json }: RotateOptions): Promise<
   writeLine(`Key ${id}, which it replaces, ${end}.`);
 }
 
-async function setKey(id: string, options: TermOptions & LimitOptions, command: Command): Promise<void> {
+interface SetOptions extends TermOptions, LimitOptions {
+  publicKeys?: string;
+}
+
+async function setKey(id: string, options: SetOptions, command: Command): Promise<void> {
   const { terms, others } = termsOfOptions(options);
   const { limits } = limitsOfOptions(others);
   const [changesTerms, changesLimits] = [terms, limits].map((given) => Object.keys(given).length > 0);
-  if (!changesTerms && !changesLimits)
+  const { publicKeys: file } = options;
+  if (!changesTerms && !changesLimits && file === undefined)
     command.error(
-      'error: specify what to set: --expires, --network, --rate-limit, --recipient, --purpose, …',
+      'error: specify what to set: --expires, --network, --rate-limit, --public-keys, --recipient, --purpose, …',
     );
+  const publicKeys =
+    file === undefined ? undefined : file === 'none' ? [] : parsePublicKeys(await readJsonFile(file));
   await withKeys(async ({ manager, known }) => {
+    if (publicKeys) {
+      await manager.setPublicKeys(id, publicKeys);
+      const named = publicKeys.map(({ kid }) => kid).join(', ');
+      writeLine(
+        `Set the public keys of key ${id}. ${named === '' ? 'It has none.' : `It has ${named}. The client id is ${id}.`}`,
+      );
+    }
     if (changesLimits) {
       await manager.setLimits(id, limits);
       const lines = limitSentences(limitsOfKey(known.keys.get(id) as ApiKey));
@@ -320,16 +338,21 @@ export function addKeyCommands(keys: Command): void {
     keys
       .command('set')
       .description(
-        'Set when a key expires, where it is accepted from, how many requests it may send, and who receives the data read with ' +
-          'it, and why. Options that are not given keep their values; an empty value, or the purpose none, clears one.',
+        'Set when a key expires, where it is accepted from, how many requests it may send, with which public keys access tokens ' +
+          'are requested, and who receives the data read with it, and why. Options that are not given keep their values; an empty value, or the purpose none, clears one.',
       )
-      .argument('<key-id>', 'the id of the key, as listed'),
+      .argument('<key-id>', 'the id of the key, as listed')
+      .option(
+        '--public-keys <file>',
+        'request access tokens for FHIR with the private keys of these: a JWK set or a JWK; none: with none',
+      ),
   );
   addTermOptions(set)
     .addHelpText(
       'after',
       example(
         'chartledger keys set key_4fTq9LmZs2Xw8RbC --expires 2027-06-30 --network any --rate-limit 600/min',
+        'chartledger keys set key_4fTq9LmZs2Xw8RbC --public-keys emr.jwks.json',
         'chartledger keys set key_4fTq9LmZs2Xw8RbC --recipient "Billing Partners LLC" --recipient-address "12 Main St, Omaha, NE 68102" --purpose payment',
       ),
     )

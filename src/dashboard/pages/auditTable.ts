@@ -51,6 +51,7 @@ const accessTexts: Record<AccessAction, string> = {
   'audit.export': 'Audit trail exported',
   'request.refused': 'Request refused',
   'key.unknown': 'Unknown API keys refused',
+  'token.issued': 'Access token issued',
   sign_in: 'Signed in',
   'sign_in.refused': 'Sign-in refused',
   sign_out: 'Signed out',

@@ -148,6 +148,7 @@ const ownTypes = {
   ApiKeyCreated: [],
   ApiKeyUpdated: [],
   ApiKeyLimitsSet: [],
+  ApiKeyPublicKeysSet: [],
   ApiKeyRotated: [],
   ApiKeyDeactivated: [],
   ApiKeyActivated: [],

@@ -54,6 +54,7 @@ export const accessActions = [
   'audit.export',
   'request.refused',
   'key.unknown',
+  'token.issued',
   'sign_in',
   'sign_in.refused',
   'sign_out',

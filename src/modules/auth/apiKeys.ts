@@ -18,6 +18,7 @@ import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { MAX_RETENTION_YEARS, MIN_RETENTION_YEARS } from '../../platform/settings.ts';
+import type { PublicKey } from './publicKeys.ts';
 
 const PREFIX = 'clk_';
 /** No other key starts with this: the random characters contain no underscore. */
@@ -234,6 +235,8 @@ export interface ApiKey {
   replacedBy?: string;
   /** Recipient and purpose of what is read with it; absent if not stated. */
   terms?: DisclosureTerms;
+  /** With which its holder signs the requests for access tokens; absent if there are none. */
+  publicKeys?: readonly PublicKey[];
 }
 
 /** All workspaces and keys, folded from the stream of keys. */
@@ -261,6 +264,7 @@ export interface ApiKeyCreated extends DisclosureTerms, KeyLimits {
   name: string;
   permissions: Permission[];
   sha256: string;
+  public_keys?: readonly PublicKey[];
 }
 
 /** Data of `ApiKeyUpdated`: the terms that changed, for all keys of the sender; `null` withdraws one. */
@@ -271,6 +275,12 @@ interface ApiKeyUpdated extends NullableTerms {
 /** Data of `ApiKeyLimitsSet`: the limits that changed; `null` removes one. */
 export interface ApiKeyLimitsSet extends NullableLimits {
   key_id: string;
+}
+
+/** Data of `ApiKeyPublicKeysSet`: all public keys that its holder has from then on. */
+export interface ApiKeyPublicKeysSet {
+  key_id: string;
+  public_keys: readonly PublicKey[];
 }
 
 /** Data of `WorkspaceRetentionSet`. */
@@ -380,7 +390,7 @@ function addKey(
   made: ApiKeyCreated,
   sender = made.key_id,
 ): void {
-  const { key_id: id, name, permissions, sha256 } = made;
+  const { key_id: id, name, permissions, sha256, public_keys: publicKeys } = made;
   const { workspace, principal: createdBy } = metadata;
   const terms = termsOf(made);
   const key: ApiKey = {
@@ -394,6 +404,7 @@ function addKey(
     createdBy,
     sender,
     ...(terms && { terms }),
+    ...(publicKeys && { publicKeys }),
   };
   known.keys.set(id, withLimits(key, limitsOf(made)));
   known.keyIdByHash.set(sha256, id);
@@ -424,6 +435,14 @@ function setLimits(known: KeyState, { data }: RecordedEvent): void {
   const { key_id, ...changed } = dataAs<ApiKeyLimitsSet>(data);
   const key = known.keys.get(key_id);
   if (key) known.keys.set(key_id, withLimits(key, limitsOf({ ...limitsOfKey(key), ...changed })));
+}
+
+function setPublicKeys(known: KeyState, { data }: RecordedEvent): void {
+  const { key_id, public_keys } = dataAs<ApiKeyPublicKeysSet>(data);
+  const key = known.keys.get(key_id);
+  if (key === undefined) return;
+  const { publicKeys: _before, ...rest } = key;
+  known.keys.set(key_id, { ...rest, ...(public_keys.length > 0 && { publicKeys: public_keys }) });
 }
 
 const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
@@ -462,6 +481,7 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
   ApiKeyCreated: (known, event) => addKey(known, event, dataAs<ApiKeyCreated>(event.data)),
   ApiKeyUpdated: updateKey,
   ApiKeyLimitsSet: setLimits,
+  ApiKeyPublicKeysSet: setPublicKeys,
   ApiKeyRotated(known, event) {
     const { key_id, expires_at: expiresAt, replacement } = dataAs<ApiKeyRotated>(event.data);
     const key = known.keys.get(key_id);

@@ -162,6 +162,8 @@ const CACHED_KEYS = 10_000;
 export interface FoundKey {
   key: ApiKey;
   workspace: Workspace;
+  /** The types of the FHIR resources that its access token may write, if not every type. */
+  writableTypes?: ReadonlySet<string>;
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   type ApiKey,
   type ApiKeyCreated,
   type ApiKeyLimitsSet,
+  type ApiKeyPublicKeysSet,
   type ApiKeyRotated,
   arrangePermissions,
   endOfReplaced,
@@ -38,6 +39,7 @@ import {
   type WorkspaceUnchangedSet,
 } from './apiKeys.ts';
 import type { KeyDirectory } from './keyDirectory.ts';
+import type { PublicKey } from './publicKeys.ts';
 
 /** Returns the workspace with an id. Throws `not_found`. */
 function requireWorkspace(known: Readonly<KeyState>, id: string): Workspace {
@@ -273,7 +275,20 @@ export class KeyManager {
   }
 
   /**
-   * Creates a key of the same sender, with the same name, permissions, terms and limits, and lets the previous one expire in that
+   * Sets the public keys with which the holder of a key requests access tokens, in place of those before; an empty list removes
+   * all. Does nothing when already set so; `conflict` when the key is deleted.
+   */
+  async setPublicKeys(id: string, publicKeys: readonly PublicKey[]): Promise<void> {
+    await this.#change((known) => {
+      const key = requireLiving(known, id);
+      if (isDeepStrictEqual(key.publicKeys ?? [], publicKeys)) return undefined;
+      const data: ApiKeyPublicKeysSet = { key_id: id, public_keys: publicKeys };
+      return { type: 'ApiKeyPublicKeysSet', workspace: key.workspace, data: { ...data } };
+    });
+  }
+
+  /**
+   * Creates a key of the same sender, with the same name, permissions, terms, limits and public keys, and lets the previous one expire in that
    * many seconds, at most 30 days, or when it would have expired anyway. The replacement of a key with a lifetime has the same lifetime.
    * `conflict` when the key is not in use: deactivated, deleted, expired, or already replaced.
    */
@@ -286,12 +301,15 @@ export class KeyManager {
     let expiresAt = '';
     await this.#change((known) => {
       const key = requireInUse(known, id);
-      const { workspace, name, permissions } = key;
+      const { workspace, name, permissions, publicKeys } = key;
       expiresAt = endOfReplaced(key, now + expiresInSeconds * 1000);
       made = newKey(requireRemaining(known, workspace));
       const { key: _key, ...stored } = made;
       const limits = limitsOf({ ...limitsOfKey(key), expires_at: endOfReplacement(key, now) });
-      const replacement: ApiKeyCreated = { ...stored, name, permissions, ...key.terms, ...limits };
+      const replacement: ApiKeyCreated = {
+        ...{ ...stored, name, permissions, ...key.terms, ...limits },
+        ...(publicKeys && { public_keys: publicKeys }),
+      };
       const data: ApiKeyRotated = { key_id: id, expires_at: expiresAt, replacement };
       return { type: 'ApiKeyRotated', workspace, data: { ...data } };
     });

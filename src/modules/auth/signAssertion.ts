@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { importJWK, importPKCS8, type JWK, SignJWT } from 'jose';
 import { z } from 'zod';
 import { validationError } from '../../domain/records/schema/validation.ts';
+import { assertionAlgorithms } from './publicKeys.ts';
 
-/** The algorithms of SMART App Launch 2, by type of key. */
-const algorithms = { RSA: 'RS384', EC: 'ES384' } as const;
 /** An assertion may be valid for at most five minutes (SMART App Launch 2, client authentication: asymmetric). */
 const VALID_SECONDS = 240;
 
@@ -17,7 +16,7 @@ const privateKeySchema = z.looseObject({
 /** A private key with which this service authenticates to an EMR. */
 export interface AssertionKey {
   key: Awaited<ReturnType<typeof importPKCS8>> | Uint8Array;
-  algorithm: (typeof algorithms)[keyof typeof algorithms];
+  algorithm: (typeof assertionAlgorithms)[keyof typeof assertionAlgorithms];
   /** By which the EMR finds the public key. */
   keyId: string | undefined;
 }
@@ -47,12 +46,12 @@ async function ofJwk(text: string): Promise<AssertionKey> {
   const candidates: unknown[] = Array.isArray(value.keys) ? value.keys : [value];
   const jwk = candidates.flatMap((one) => privateKeySchema.safeParse(one).data ?? [])[0];
   if (jwk === undefined) throw unusable();
-  const algorithm = algorithms[jwk.kty];
+  const algorithm = assertionAlgorithms[jwk.kty];
   return { key: await importJWK(jwk as JWK, algorithm), algorithm, keyId: jwk.kid };
 }
 
 async function ofPem(text: string): Promise<AssertionKey> {
-  for (const algorithm of Object.values(algorithms)) {
+  for (const algorithm of Object.values(assertionAlgorithms)) {
     const key = await importPKCS8(text, algorithm).catch(() => undefined);
     if (key) return { key, algorithm, keyId: undefined };
   }
