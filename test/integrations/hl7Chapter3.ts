@@ -36,20 +36,22 @@ const events = [
   ...['ADT^A15', 'SIU^S12', 'SIU^S15', 'SIU^S26', 'BAR^P06', 'ORU^R01'],
 ] as const;
 
-const MESSAGES_PER_PATIENT = 50;
-const MESSAGES_PER_VISIT = 20;
-const of = (letter: string, most: number) =>
-  fc.integer({ min: 1, max: Math.ceil(most) }).map((n) => `${letter}-${n}`);
+/** In a ward are this many patients and visits, and so many messages are about them: none is about two wards. */
+const ward = { patients: 30, visits: 80, messages: 1_500 };
 
-/** What happens to as many patients and visits as a day of so many messages is about. */
+/** What happens in as many wards as a day of so many messages is about. */
 function happeningsOf(messages: number): fc.Arbitrary<Happening> {
-  const patient = of('P', messages / MESSAGES_PER_PATIENT);
-  const visit = of('V', messages / MESSAGES_PER_VISIT);
-  return fc.record({
-    event: fc.constantFrom(...events),
-    ...{ patient, other: patient, visit, otherVisit: visit },
-    day: fc.integer({ min: 1, max: 3 }),
-    isNamed: fc.boolean(),
+  const wards = fc.integer({ min: 1, max: Math.ceil(messages / ward.messages) });
+  return wards.chain((number) => {
+    const of = (letter: string, most: number) =>
+      fc.integer({ min: 1, max: most }).map((n) => `${letter}-${number}-${n}`);
+    const [patient, visit] = [of('P', ward.patients), of('V', ward.visits)];
+    return fc.record({
+      event: fc.constantFrom(...events),
+      ...{ patient, other: patient, visit, otherVisit: visit },
+      day: fc.integer({ min: 1, max: 3 }),
+      isNamed: fc.boolean(),
+    });
   });
 }
 

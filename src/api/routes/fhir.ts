@@ -1,5 +1,6 @@
 import { onKind, scopeKinds } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import { permissionsFor } from '../../modules/auth/scopes.ts';
 import { MessageRecorder, type RawMessage } from '../../modules/integrations/apply.ts';
 import type { FhirEntry } from '../../modules/integrations/fhir/bundle.ts';
 import { isRefused } from '../../modules/integrations/fhir/interpreter.ts';
@@ -10,7 +11,6 @@ import {
   issueCodes,
   refused,
 } from '../../modules/integrations/fhir/resources/issues.ts';
-import { permissionsFor } from '../../modules/auth/scopes.ts';
 import {
   type EntryOutcome,
   MessageRefused,

@@ -1,7 +1,7 @@
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { type AccessTokens, TOKEN_SECONDS } from '../../modules/auth/accessTokens.ts';
 import type { ClientAssertions } from '../../modules/auth/clientAssertions.ts';
 import { assertionAlgorithms } from '../../modules/auth/publicKeys.ts';
-import { type AccessTokens, TOKEN_SECONDS } from '../../modules/auth/accessTokens.ts';
 import { grantScopes } from '../../modules/auth/scopes.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { UnknownKeyTally } from '../../modules/audit/requestLog.ts';
+import { type AccessTokens, looksLikeToken } from '../../modules/auth/accessTokens.ts';
 import {
   type ApiKey,
   isExpired,
@@ -9,7 +10,6 @@ import {
 } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { networkOf } from '../../modules/auth/signIn.ts';
-import { type AccessTokens, looksLikeToken } from '../../modules/auth/accessTokens.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { type Count, type RateLimiters, secondsUntilReset } from '../../storage/rateLimiters.ts';
 import type { RequestContext } from './requestContext.ts';
