@@ -6,6 +6,7 @@ import { errorsPage } from './errorsPage.ts';
 import { eventsPage } from './eventsPage.ts';
 import { grafanaDashboard } from './grafanaDashboard.ts';
 import { limitsPage } from './limitsPage.ts';
+import { mcpToolsPage } from './mcpToolsPage.ts';
 import { metricsPage } from './metricsPage.ts';
 import { pythonBlockingClient } from './pythonBlockingClient.ts';
 import { pythonTypes } from './pythonTypes.ts';
@@ -26,6 +27,7 @@ export const pages: Record<string, () => string | Promise<string>> = {
   'docs/reference/warnings.md': warningsPage,
   'docs/reference/limits.md': limitsPage,
   'docs/reference/cli.md': cliPage,
+  'docs/reference/mcp-tools.md': mcpToolsPage,
   'docs/reference/records.md': recordsPage,
   'docs/reference/events.md': eventsPage,
   'docs/reference/metrics.md': metricsPage,

@@ -145,6 +145,11 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       ],
     },
     {
+      name: 'mcp',
+      summary: 'Run an MCP server, with which assistants read records',
+      load: async () => (await import('./commands/mcp/command.ts')).addMcpCommand,
+    },
+    {
       name: 'undo',
       summary: 'Undo what a key, source or request wrote',
       description: 'Undo writes, and keep what others wrote since. Nothing is removed from the history.',

@@ -273,4 +273,47 @@ onEmbeddedEngines((start) => {
     expect(body).toMatchObject({ route: '/events', status: 404, code: 'not_found', fields: [], kind: null });
     expect(await idsOf(client, '?code=not_found')).toEqual([requestId]);
   });
+
+  test('a key with the permission audit reads the refused requests of all senders, and who has seen a record', async () => {
+    const [sender, { key }] = [await withKey('audited'), await service.createKey('audited', ['audit'])];
+    const [auditor, patient] = [service.as(key), samples.patient()];
+    await sender.post('/integration/patients', patient);
+    const id = idOf(await sender.post('/integration/patients', {}));
+    const path = `/integration/patients/${patient.id}/accesses`;
+    expect((await sender.get(path)).body.error).toBe("The API key lacks the permission 'audit'.");
+    expect((await sender.get(`${REQUESTS}?senders=all`)).status).toBe(403);
+    const unknown = await auditor.get('/integration/patients/nobody/accesses');
+    expect(unknown.status).toBe(404);
+    const statement = `Appeal${'.'.repeat(300)}`;
+    await sender.get(`/integration/patients/${patient.id}`, { 'purpose-statement': `\t${statement}` });
+    const accesses = await accessesBy(service, async () => {
+      const { items } = (await auditor.get(path)).body;
+      expect(items).toEqual([
+        {
+          ...{ at: expect.any(String), action: 'record.read', found_by: 'id' },
+          principal: { type: 'api_key', id: sender.keyId, name: 'Test key' },
+          ...{ client_ip: '127.0.0.1', user_agent: null, purpose_statement: statement.slice(0, 200) },
+          request_id: expect.any(String),
+        },
+      ]);
+      expect(await idsOf(auditor)).toEqual([idOf(unknown)]);
+      expect(await idsOf(auditor, '?senders=all&code=validation_failed')).toEqual([id]);
+    });
+    expect(accesses).toEqual([
+      { action: 'audit.read', query: { kind: 'patient', id: patient.id, seen: 'all' } },
+      { action: 'audit.read', query: { code: 'validation_failed', senders: 'all', outcome: 'refused' } },
+    ]);
+  });
+
+  test('a key reads what it is and may do', async () => {
+    const workspace = service.workspaceId('clinic');
+    const made = await service.keys.createKey(workspace, 'Own', ['audit'], { purpose: 'operations' });
+    const appended = await appendedBy(service, async () => {
+      expect((await service.as(made.key).get('/integration/key')).body).toEqual({
+        ...{ id: made.id, name: 'Own', workspace, permissions: ['audit'], expires_at: null },
+        ...{ purpose: 'operations', recipient: null },
+      });
+    });
+    expect(appended).toEqual([]);
+  });
 });

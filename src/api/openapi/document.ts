@@ -101,7 +101,7 @@ record system (EMR) for billing. Each accepted write is one event in an immutabl
 
 **Authentication.** Send an API key in the header \`x-api-key\`, or as \`Authorization: Bearer\`; if both are present,
 \`x-api-key\` takes precedence. A key belongs to one workspace, can access only the data of that workspace, and has some of
-the permissions \`write\`, \`read\`, \`events\`, \`events:deidentified\` and \`webhooks\`; \`write\` and \`read\` can be limited to
+the permissions \`write\`, \`read\`, \`events\`, \`events:deidentified\`, \`webhooks\` and \`audit\`; \`write\` and \`read\` can be limited to
 one kind, for example \`write:encounter\`. A key can expire, be accepted only from certain networks, and have its own rate
 limit. Use keys on servers only.
 
@@ -132,7 +132,8 @@ you have seen before.
 compressed for clients that accept it.
 
 **Tracing.** The \`X-Request-Id\` (up to 128 printable ASCII characters) and \`traceparent\` of a request are kept alongside
-its own id, in the audit trail and in the service's log. Do not put patient data in them.
+its own id, in the audit trail and in the service's log. Do not put patient data in them. A \`Purpose-Statement\` (up to 200
+printable ASCII characters) says what a read is for; the audit trail has it in place of that of the key.
 
 **Errors.** The body has \`error\` for humans, \`code\` for programs, and \`requestId\`, which is also the header
 \`Request-Id\` of every response. Refused values are never repeated. An unknown path returns 404; an unsupported method

@@ -6,6 +6,7 @@ import { buildDocument } from '../openapi/document.ts';
 import { routeOf } from '../schemas/endpoint.ts';
 import type { Route } from '../server/dispatch.ts';
 import type { IdempotencyPorts } from '../server/idempotency.ts';
+import { readRecordAccesses } from './accesses.ts';
 import { sendBatch } from './batch.ts';
 import type { BatchPorts } from './batchRunner.ts';
 import { billingEndpoints } from './billing.ts';
@@ -25,7 +26,7 @@ import { reconcile } from './reconcile.ts';
 import { recordEndpoints } from './records.ts';
 import { requestEndpoints } from './requests.ts';
 import { searchRecords } from './search.ts';
-import { healthEndpoints, readOpenApi } from './service.ts';
+import { healthEndpoints, readOpenApi, readOwnKey } from './service.ts';
 import type { WebhookRoutePorts } from './webhookSchemas.ts';
 import { webhookEndpoints } from './webhooks.ts';
 
@@ -44,6 +45,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
     ...recordEndpoints(entry),
     readRecordHistory(entry),
     readRecordProof(entry),
+    readRecordAccesses(entry),
   ]),
   ...readinessEndpoints,
   ...causeEndpoints,
@@ -62,6 +64,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   readEvents(),
   ...eventCatalogEndpoints(openapiPublic),
   ...requestEndpoints,
+  readOwnKey,
   readOpenApi(openapiPublic),
 ];
 

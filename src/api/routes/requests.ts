@@ -6,15 +6,17 @@ import { type FieldFault, faultCodes } from '../../domain/records/schema/faults.
 import { requiredDate } from '../../domain/records/schema/fields.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
+import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { findRefusedRequest, type RequestFilter, readRequestLog } from '../../modules/audit/requestLog.ts';
 import { keysOfSender } from '../../modules/auth/apiKeys.ts';
-import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { type ErrorCode, errorMeanings, notFound } from '../../platform/errors.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import { exampleRequestId } from '../schemas/examples.ts';
 import { pageQuerySchema, wholeNumber, withPlus } from '../schemas/parameters.ts';
 import { pageOf, timestamp } from '../schemas/records.ts';
+import { requirePermission } from '../server/admission.ts';
 import { statusOf, UNKNOWN_FIELD } from '../server/answer.ts';
 import { callerOf } from '../server/requestContext.ts';
 
@@ -220,7 +222,16 @@ export function requestFilter({
   };
 }
 
-const query = pageQuerySchema.extend(requestFilterSchema.shape);
+const query = pageQuerySchema.extend(requestFilterSchema.shape).extend({
+  senders: z
+    .enum(['own', 'all'])
+    .default('own')
+    .meta({
+      description:
+        '`all`: the requests of every key and source of the workspace, with the permission `audit`',
+      examples: ['all'],
+    }),
+});
 
 /** `GET /integration/requests`. */
 const listRefusedRequests = endpoint({
@@ -230,13 +241,14 @@ const listRefusedRequests = endpoint({
   summary: 'List refused requests',
   description:
     'The refused requests of this key and of the keys that it replaced or that replace it, newest first, including every one that was answered before this ' +
-    'request: why each was refused and which fields were at fault, but none of the values sent. Includes ' +
+    'request: why each was refused and which fields were at fault, but none of the values sent. With `senders=all`, those of ' +
+    'every sender of the workspace, and the read is recorded in the audit trail. Includes ' +
     'batches with refused lines. With filters, a page may have fewer items than `limit`, or none: the ' +
     'list continues as long as there is a `next_page_token`. Requests that were refused before their key ' +
     'was known (401, and 429 by the request limit) and requests that failed because of the service itself ' +
     '(500 and above) are not included.',
   tag: 'Requests',
-  permission: 'read',
+  permission: ['read', 'audit'],
   query,
   answers: {
     200: {
@@ -246,10 +258,18 @@ const listRefusedRequests = endpoint({
     },
   },
   handler: (ports: RefusedRequestPorts) => async (context) => {
-    const { limit, page_token: pageToken, ...asked } = validate(query, withPlus(context.req, 'from', 'to'));
-    const { workspace, principal } = callerOf(context);
-    const filter = { ...requestFilter(asked), keys: keysOfSender(ports.directory.known, principal.id) };
-    const page = await readRequestLog(ports, workspace, filter, { limit, pageToken });
+    const sent = validate(query, withPlus(context.req, 'from', 'to'));
+    const { limit, page_token: pageToken, senders, ...asked } = sent;
+    if (senders === 'all') requirePermission(context.found as FoundKey, ['audit']);
+    const caller = callerOf(context);
+    const keys = keysOfSender(ports.directory.known, caller.principal.id);
+    const filter = { ...requestFilter(asked), ...(senders === 'own' && { keys }) };
+    const page = await readRequestLog(ports, caller.workspace, filter, { limit, pageToken });
+    if (senders === 'all')
+      await recordAccess(ports.eventLog, caller, {
+        action: 'audit.read',
+        query: { ...asked, senders, outcome: 'refused' },
+      });
     return { body: { ...page, items: page.items.map(refusedRequestView) } };
   },
 });

@@ -1,9 +1,12 @@
 import { z } from 'zod';
+import { purposes } from '../../domain/events/payloads.ts';
+import { type Permission, permissionSchema } from '../../modules/auth/apiKeys.ts';
+import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
 import { type ProcessHealth, type Readiness, readiness } from '../../modules/health.ts';
 import { projectionStatus, type QueryPorts } from '../../modules/records/queries/records.ts';
 import { descriptionAccess, endpoint } from '../schemas/endpoint.ts';
 import { readConditions } from '../schemas/parameters.ts';
-import { errorSchema } from '../schemas/records.ts';
+import { errorSchema, timestamp } from '../schemas/records.ts';
 import { cacheable, cacheHeaders, notModified, type Tagged, tagged } from './events.ts';
 
 const healthSchema = z
@@ -70,6 +73,52 @@ export function readOpenApi(openapiPublic: boolean) {
     },
   });
 }
+
+const keySchema = z
+  .object({
+    id: z.string().meta({ examples: ['key_1'] }),
+    name: z.string().meta({ examples: ['EMR of the clinic'] }),
+    workspace: z.string().meta({ description: 'The workspace that it belongs to', examples: ['clinic'] }),
+    permissions: z.array(permissionSchema).meta({ examples: [['read', 'audit']] }),
+    expires_at: timestamp('When it expires; `null` if it does not').nullable(),
+    purpose: z
+      .enum(purposes)
+      .nullable()
+      .meta({ description: 'What is read with it is disclosed for this; `null` if not stated' }),
+    recipient: z.string().nullable().meta({ description: 'Who receives what is read; `null` if not stated' }),
+  })
+  .meta({ id: 'OwnKey', description: 'The key of the request, and what it may do.' });
+
+/** `GET /integration/key`: what the key of the request is. */
+export const readOwnKey = endpoint({
+  method: 'get',
+  path: '/integration/key',
+  operationId: 'getOwnKey',
+  summary: 'Read what the key is and may do',
+  description: 'The name, workspace, permissions and purpose of the key that the request is sent with.',
+  tag: 'Service',
+  permission: 'key',
+  answers: {
+    200: {
+      description: 'The key.',
+      schema: keySchema,
+      example: {
+        ...{ id: 'key_1', name: 'EMR of the clinic', workspace: 'clinic' },
+        permissions: ['read', 'audit'] satisfies Permission[],
+        expires_at: null,
+        ...{ purpose: 'payment', recipient: null },
+      },
+    },
+  },
+  handler: () => async (context) => {
+    const { key, workspace } = context.found as FoundKey;
+    const { id, name, permissions, expiresAt = null, terms } = key;
+    const { purpose = null, recipient = null } = terms ?? {};
+    return {
+      body: { id, name, workspace: workspace.id, permissions, expires_at: expiresAt, purpose, recipient },
+    };
+  },
+});
 
 const storeState = z.enum(['ok', 'unavailable']);
 const roleState = z.enum(['ready', 'unavailable']);

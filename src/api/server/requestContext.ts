@@ -4,6 +4,7 @@ import type { Request, Response } from 'express';
 import proxyAddr from 'proxy-addr';
 import type { Principal } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
+import type { DisclosureTerms } from '../../domain/events/payloads.ts';
 import { unknownNames, validationError } from '../../domain/records/schema/validation.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
 import { ServiceError } from '../../platform/errors.ts';
@@ -80,6 +81,7 @@ export function commonHeaders(requestId: string): string[] {
 
 const MAX_USER_AGENT_LENGTH = 200;
 const MAX_REQUEST_ID_LENGTH = 128;
+const MAX_STATEMENT_LENGTH = 200;
 const notPrintable = /[^\x20-\x7e]/g;
 
 /** What a client says about itself and its request. */
@@ -98,6 +100,17 @@ export function clientMetadata({ headers }: IncomingMessage): ClientMetadata {
   return client;
 }
 
+/** Returns the terms of what a request reads: those of its key, with the statement that the request makes itself. */
+function termsOf(
+  { req: { headers } }: RequestContext,
+  { key: { terms } }: FoundKey,
+): DisclosureTerms | undefined {
+  const stated = headers['purpose-statement'];
+  if (stated === undefined) return terms;
+  const statement = String(stated).replace(notPrintable, '').trim().slice(0, MAX_STATEMENT_LENGTH);
+  return statement === '' ? terms : { ...terms, purpose_statement: statement };
+}
+
 /** Returns the admitted sender of a request. */
 export function callerOf(context: RequestContext): Caller {
   const { found, principal, requestId, clientIp, client } = context;
@@ -107,7 +120,7 @@ export function callerOf(context: RequestContext): Caller {
     principal: principal ?? { type: 'api_key', id: found.key.id },
     requestId,
     clientIp,
-    disclosedTo: found.key.terms,
+    disclosedTo: termsOf(context, found),
     ...client,
   };
 }

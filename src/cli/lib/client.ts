@@ -50,6 +50,8 @@ interface ServiceClientOptions {
   key: string;
   /** Ends every request and wait. */
   signal?: AbortSignal | undefined;
+  /** Sent with every request; `user-agent` replaces that of this program. */
+  headers?: Record<string, string>;
 }
 
 interface GetOptions {
@@ -142,6 +144,7 @@ export class ServiceClient {
       return await fetch(url, {
         headers: {
           ...{ 'x-api-key': this.#options.key, accept, 'user-agent': `chartledger-cli/${version}` },
+          ...this.#options.headers,
           ...(sent && { 'content-type': sent.type }),
         },
         ...(sent && { method: 'POST', body: sent.content, duplex: 'half' }),

@@ -14,8 +14,8 @@ export type Role = (typeof roles)[number];
 
 /** What users of a role may do with the API's operations, in terms of key permissions. */
 export const permissionsOf: Record<Role, readonly Permission[]> = {
-  admin: ['write', 'read', 'events', 'webhooks'],
-  compliance: ['read', 'events'],
+  admin: ['write', 'read', 'events', 'webhooks', 'audit'],
+  compliance: ['read', 'events', 'audit'],
   billing: kindPermissions.filter((permission) => permission.startsWith('read:')),
   integrator: ['webhooks'],
   viewer: ['events:deidentified'],

@@ -633,6 +633,42 @@ class Proof(TypedDict):
     tree_head: ProofTreeHead | ProofTreeHead2
 
 
+class AccessPage(TypedDict):
+    """A page of accesses."""
+
+    items: list[Access]
+    # Pass it as `page_token` to get the next page; `null` on the last page
+    next_page_token: str | None
+
+
+class AccessPrincipal(TypedDict):
+    """Who saw it"""
+
+    type: Literal["api_key", "source", "user", "operator", "service"]
+    id: str
+    # Name of the key or user; kept after deletion
+    name: str | None
+
+
+class Access(TypedDict):
+    """A read by which somebody saw a record, or may have."""
+
+    # When it was seen; what was sent to streams and webhooks is recorded within a minute
+    at: str
+    # How, as in the audit trail
+    action: str
+    # Who saw it
+    principal: AccessPrincipal
+    # `id`: the entry names it; `range`: it lies where a list, stream, webhook or export was shown events, and may have been left out
+    found_by: Literal["id", "range"]
+    client_ip: str | None
+    user_agent: str | None
+    # What for, as stated then
+    purpose_statement: str | None
+    # The `Request-Id` of the read
+    request_id: str
+
+
 class PatientPatch(TypedDict):
     """A person who receives care, with up to three insurances. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored."""
 
@@ -2265,6 +2301,26 @@ class RefusedLine(TypedDict):
     ]
     # At most 5
     faults: list[FieldFault]
+
+
+class OwnKey(TypedDict):
+    """The key of the request, and what it may do."""
+
+    id: str
+    name: str
+    # The workspace that it belongs to
+    workspace: str
+    permissions: list[Literal[
+        "write", "read", "events", "events:deidentified", "webhooks", "audit", "write:payer", "write:patient",
+        "write:provider", "write:facility", "write:encounter", "write:document", "read:payer", "read:patient",
+        "read:provider", "read:facility", "read:encounter", "read:document",
+    ]]
+    # When it expires; `null` if it does not
+    expires_at: str | None
+    # What is read with it is disclosed for this; `null` if not stated
+    purpose: Literal["treatment", "payment", "operations", "other"] | None
+    # Who receives what is read; `null` if not stated
+    recipient: str | None
 
 
 class WriteQuery(TypedDict):

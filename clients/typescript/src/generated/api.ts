@@ -104,6 +104,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/payers/{id}/accesses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find out who has seen a payer
+         * @description Every read by which somebody saw the payer, newest first: by its id, in a list, an export, the event stream or a webhook. A page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. The read is itself recorded in the audit trail.
+         *
+         *     Needs the permission `audit`.
+         */
+        get: operations["getPayerAccesses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/patients": {
         parameters: {
             query?: never;
@@ -196,6 +218,28 @@ export interface paths {
          *     Needs the permission `read` or `read:patient`.
          */
         get: operations["getPatientProof"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/patients/{id}/accesses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find out who has seen a patient
+         * @description Every read by which somebody saw the patient, its encounters or their documents, newest first: by its id, in a list, an export, the event stream or a webhook. A page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. The read is itself recorded in the audit trail.
+         *
+         *     Needs the permission `audit`.
+         */
+        get: operations["getPatientAccesses"];
         put?: never;
         post?: never;
         delete?: never;
@@ -304,6 +348,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/providers/{id}/accesses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find out who has seen a provider
+         * @description Every read by which somebody saw the provider, newest first: by its id, in a list, an export, the event stream or a webhook. A page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. The read is itself recorded in the audit trail.
+         *
+         *     Needs the permission `audit`.
+         */
+        get: operations["getProviderAccesses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/facilities": {
         parameters: {
             query?: never;
@@ -404,6 +470,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/facilities/{id}/accesses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find out who has seen a facility
+         * @description Every read by which somebody saw the facility, newest first: by its id, in a list, an export, the event stream or a webhook. A page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. The read is itself recorded in the audit trail.
+         *
+         *     Needs the permission `audit`.
+         */
+        get: operations["getFacilityAccesses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/encounters": {
         parameters: {
             query?: never;
@@ -496,6 +584,28 @@ export interface paths {
          *     Needs the permission `read` or `read:encounter`.
          */
         get: operations["getEncounterProof"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/encounters/{id}/accesses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find out who has seen an encounter
+         * @description Every read by which somebody saw the encounter, newest first: by its id, in a list, an export, the event stream or a webhook. A page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. The read is itself recorded in the audit trail.
+         *
+         *     Needs the permission `audit`.
+         */
+        get: operations["getEncounterAccesses"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1223,9 +1333,9 @@ export interface paths {
         };
         /**
          * List refused requests
-         * @description The refused requests of this key and of the keys that it replaced or that replace it, newest first, including every one that was answered before this request: why each was refused and which fields were at fault, but none of the values sent. Includes batches with refused lines. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. Requests that were refused before their key was known (401, and 429 by the request limit) and requests that failed because of the service itself (500 and above) are not included.
+         * @description The refused requests of this key and of the keys that it replaced or that replace it, newest first, including every one that was answered before this request: why each was refused and which fields were at fault, but none of the values sent. With `senders=all`, those of every sender of the workspace, and the read is recorded in the audit trail. Includes batches with refused lines. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. Requests that were refused before their key was known (401, and 429 by the request limit) and requests that failed because of the service itself (500 and above) are not included.
          *
-         *     Needs the permission `read`.
+         *     Needs the permission `read` or `audit`.
          */
         get: operations["listRefusedRequests"];
         put?: never;
@@ -1250,6 +1360,28 @@ export interface paths {
          *     Needs the permission `read`.
          */
         get: operations["getRefusedRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what the key is and may do
+         * @description The name, workspace, permissions and purpose of the key that the request is sent with.
+         *
+         *     Needs an API key of any permission.
+         */
+        get: operations["getOwnKey"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2616,6 +2748,48 @@ export interface components {
                 key_id: string;
                 signature: string;
             };
+        };
+        /** @description A page of accesses. */
+        AccessPage: {
+            items: components["schemas"]["Access"][];
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
+            next_page_token: string | null;
+        };
+        /** @description A read by which somebody saw a record, or may have. */
+        Access: {
+            /**
+             * Format: date-time
+             * @description When it was seen; what was sent to streams and webhooks is recorded within a minute
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            at: string;
+            /**
+             * @description How, as in the audit trail
+             * @example record.read
+             */
+            action: string;
+            /** @description Who saw it */
+            principal: {
+                /** @enum {string} */
+                type: "api_key" | "source" | "user" | "operator" | "service";
+                id: string;
+                /** @description Name of the key or user; kept after deletion */
+                name: string | null;
+            };
+            /**
+             * @description `id`: the entry names it; `range`: it lies where a list, stream, webhook or export was shown events, and may have been left out
+             * @enum {string}
+             */
+            found_by: "id" | "range";
+            client_ip: string | null;
+            user_agent: string | null;
+            /** @description What for, as stated then */
+            purpose_statement: string | null;
+            /**
+             * Format: uuid
+             * @description The `Request-Id` of the read
+             */
+            request_id: string;
         };
         /** @description A person who receives care, with up to three insurances. Only the fields to change: `null` clears a field that is not required. `id`, if sent, must match the path. Unknown fields are not stored. */
         PatientPatch: {
@@ -4800,6 +4974,38 @@ export interface components {
             /** @description At most 5 */
             faults: components["schemas"]["FieldFault"][];
         };
+        /** @description The key of the request, and what it may do. */
+        OwnKey: {
+            /** @example key_1 */
+            id: string;
+            /** @example EMR of the clinic */
+            name: string;
+            /**
+             * @description The workspace that it belongs to
+             * @example clinic
+             */
+            workspace: string;
+            /**
+             * @example [
+             *       "read",
+             *       "audit"
+             *     ]
+             */
+            permissions: ("write" | "read" | "events" | "events:deidentified" | "webhooks" | "audit" | "write:payer" | "write:patient" | "write:provider" | "write:facility" | "write:encounter" | "write:document" | "read:payer" | "read:patient" | "read:provider" | "read:facility" | "read:encounter" | "read:document")[];
+            /**
+             * Format: date-time
+             * @description When it expires; `null` if it does not
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            expires_at: string | null;
+            /**
+             * @description What is read with it is disclosed for this; `null` if not stated
+             * @enum {string|null}
+             */
+            purpose: "treatment" | "payment" | "operations" | "other" | null;
+            /** @description Who receives what is read; `null` if not stated */
+            recipient: string | null;
+        };
         /** @description This document. */
         OpenApi: {
             /** @enum {string} */
@@ -5113,6 +5319,43 @@ export interface operations {
             };
         };
     };
+    getPayerAccesses: {
+        parameters: {
+            query?: {
+                /** @description Items per page, 1 to 1,000 */
+                limit?: number;
+                /** @description The `next_page_token` of the previous page */
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The `id` that the payer was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of accesses. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessPage"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     listPatients: {
         parameters: {
             query?: {
@@ -5359,6 +5602,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Proof"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    getPatientAccesses: {
+        parameters: {
+            query?: {
+                /** @description Items per page, 1 to 1,000 */
+                limit?: number;
+                /** @description The `next_page_token` of the previous page */
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The `id` that the patient was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of accesses. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessPage"];
                 };
             };
             /** @description An error */
@@ -5629,6 +5909,43 @@ export interface operations {
             };
         };
     };
+    getProviderAccesses: {
+        parameters: {
+            query?: {
+                /** @description Items per page, 1 to 1,000 */
+                limit?: number;
+                /** @description The `next_page_token` of the previous page */
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The `id` that the provider was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of accesses. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessPage"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     listFacilities: {
         parameters: {
             query?: {
@@ -5873,6 +6190,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Proof"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    getFacilityAccesses: {
+        parameters: {
+            query?: {
+                /** @description Items per page, 1 to 1,000 */
+                limit?: number;
+                /** @description The `next_page_token` of the previous page */
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The `id` that the facility was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of accesses. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessPage"];
                 };
             };
             /** @description An error */
@@ -6142,6 +6496,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Proof"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    getEncounterAccesses: {
+        parameters: {
+            query?: {
+                /** @description Items per page, 1 to 1,000 */
+                limit?: number;
+                /** @description The `next_page_token` of the previous page */
+                page_token?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The `id` that the encounter was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of accesses. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessPage"];
                 };
             };
             /** @description An error */
@@ -7737,6 +8128,8 @@ export interface operations {
                 from?: string;
                 /** @description Only requests refused before this time */
                 to?: string;
+                /** @description `all`: the requests of every key and source of the workspace, with the permission `audit` */
+                senders?: "own" | "all";
             };
             header?: never;
             path?: never;
@@ -7783,6 +8176,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RefusedRequest"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    getOwnKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnKey"];
                 };
             };
             /** @description An error */
