@@ -175,8 +175,15 @@ export async function openHeadTarget(place: string): Promise<TreeHeadPublisher> 
   return new LocalTreeHeadPublisher(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }
 
-/** Opens the warehouse at a place: a folder of Parquet files, as a path or `file:`. */
-export async function openWarehouse(place: string): Promise<Warehouse> {
+/**
+ * Opens the warehouse at a place: a folder of Parquet files, as a path or `file:`; or tables in a schema of a PostgreSQL database, as
+ * `postgres:`.
+ */
+export async function openWarehouse(place: string, schema: string): Promise<Warehouse> {
+  if (/^postgres(?:ql)?:/.test(place)) {
+    const { PostgresWarehouse } = await import('../storage/engines/postgres/warehouse.ts');
+    return PostgresWarehouse.open(place, schema);
+  }
   const { ParquetWarehouse } = await import('../storage/engines/filesystem/parquetWarehouse.ts');
   return ParquetWarehouse.open(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }

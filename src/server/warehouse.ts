@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Caller } from '../domain/events/newEvent.ts';
 import { Keyring } from '../modules/keyring.ts';
 import { type WriteWarehouseOptions, writeWarehouse } from '../modules/warehouse/write.ts';
@@ -10,7 +11,7 @@ import { openWarehouse } from './openStorage.ts';
 import { requireKeyFolder } from './stores.ts';
 
 interface KeepWarehouseOptions extends Omit<WriteWarehouseOptions, 'pseudonyms'> {
-  /** A folder. */
+  /** A folder, or the URL of a PostgreSQL database. */
   place: string;
   deidentified: boolean;
 }
@@ -25,13 +26,16 @@ export function keepWarehouse(
   caller: Caller,
   { place, deidentified, ...options }: KeepWarehouseOptions,
 ): Promise<void> {
-  return withLeases(config.stateUrl, [`warehouse ${place}`], async (hold) => {
+  // A URL may have a password.
+  const name = createHash('sha256').update(`${place} ${caller.workspace} ${deidentified}`).digest('hex');
+  return withLeases(config.stateUrl, [`warehouse ${name}`], async (hold) => {
     if (!(await hold())) throw new ServiceError('conflict', 'Another process is writing this warehouse.');
     if (deidentified) requireKeyFolder(config.deidentificationKey, config.dataDir);
     const pseudonyms = deidentified
       ? await new Keyring(eventLog, managedKeys(config)).loadEpoch('deidentification')
       : undefined;
-    const warehouse = await openWarehouse(place);
+    const schema = deidentified ? `${caller.workspace}_deidentified` : caller.workspace;
+    const warehouse = await openWarehouse(place, schema);
     try {
       await writeWarehouse({ eventLog, warehouse }, caller, { pseudonyms, ...options });
     } finally {

@@ -22,6 +22,7 @@ const homes: Record<string, string> = {
   '@kurrent/kurrentdb-client': 'src/storage/engines/eventstoredb/drivers/',
   mongodb: 'src/storage/engines/mongodb/',
   '@google-cloud/storage': 'src/storage/engines/gcs/',
+  pg: 'src/storage/engines/postgres/',
   hyparquet: 'src/storage/engines/filesystem/',
   'hyparquet-writer': 'src/storage/engines/filesystem/',
   'express-session': 'src/dashboard/',

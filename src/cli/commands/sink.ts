@@ -36,6 +36,25 @@ export function addSinkCommands(sink: Command): void {
       ),
     )
     .action((folder: string, options: SinkOptions) => run(resolve(folder), options));
+
+  addSinkOptions(sink.command('postgres'))
+    .description(
+      'Write the same tables into a PostgreSQL database, in a schema named like the workspace; the de-identified ones in one whose name ' +
+        'ends with _deidentified.',
+    )
+    .argument('<url>', 'the database; its password may be in PGPASSWORD or a password file')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger sink postgres postgres://analyst@db.example.com/warehouse --workspace clinic',
+        'chartledger sink postgres postgres://analyst@db.example.com/warehouse --workspace clinic --follow --every 10s',
+      ),
+    )
+    .action((url: string, options: SinkOptions, command: Command) => {
+      if (!/^postgres(?:ql)?:\/\//.test(url))
+        command.error('error: the database must be a URL: postgres://HOST/DATABASE');
+      return run(url, options);
+    });
 }
 
 function addSinkOptions(command: Command): Command {

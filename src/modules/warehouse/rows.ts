@@ -174,5 +174,5 @@ function cellOf({ type }: Column, value: unknown): Cell {
   if (type === 'timestamp') return new Date(value as string);
   if (type === 'bigint') return BigInt(value as number);
   if (type === 'boolean' || type === 'integer') return value as boolean | number;
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'object' ? JSON.stringify(value) : String(value).toWellFormed();
 }
