@@ -258,6 +258,11 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       modules: [{ load: async () => (await import('./commands/retention.ts')).addRetentionCommands }],
     },
     {
+      name: 'sign',
+      summary: 'Sign a file that is handed over',
+      load: async () => (await import('./commands/sign.ts')).addSignCommand,
+    },
+    {
       name: 'verify',
       summary: 'Check whether the history was changed',
       load: async () => (await import('./commands/verify.ts')).addVerifyCommand,

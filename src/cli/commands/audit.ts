@@ -12,6 +12,7 @@ import {
   withWorkspace,
 } from '../../server/stores.ts';
 import { addFormatOptions, parseMoment, parsePositive } from '../lib/options.ts';
+import { addOutOptions, type OutOptions, requireOut, writeReport } from '../lib/reportFile.ts';
 import { example, fittingLine, print, printable } from '../lib/terminal.ts';
 
 /** How an audit trail is printed: the text at its beginning, for each entry, newest first, and at its end. */
@@ -70,7 +71,7 @@ const json: AuditFormat = {
 /** The formats by name. */
 const auditFormats = { table, json, csv };
 
-interface AuditOptions {
+interface AuditOptions extends OutOptions {
   workspace?: string;
   installation?: boolean;
   since?: string;
@@ -96,20 +97,23 @@ async function showTrail({ eventLog, names, caller }: WorkspaceTools, options: A
     seen,
     limit,
     format,
+    out,
+    force: ____,
     ...sent
   } = options;
-  const query = auditQuery({ ...sent, from, to, ...(seen && { seen: 'all' }) });
-  const limits = { ...limitsOf(query), ...(limit !== undefined && { limit }) };
+  const asked = auditQuery({ ...sent, from, to, ...(seen && { seen: 'all' }) });
+  const limits = { ...limitsOf(asked), ...(limit !== undefined && { limit }) };
   await withCurrentModels(eventLog, async (readModels) => {
     const ports = { eventLog, readModels };
-    const filter = await auditFilter(ports, caller.workspace, query);
+    const filter = await auditFilter(ports, caller.workspace, asked);
     const parts = await wholeAuditTrail(ports, caller.workspace, filter);
-    const access = format === 'table' ? { query: limits } : { query: { ...limits, format } };
-    await recordAccess(eventLog, caller, {
-      action: format === 'table' ? 'audit.read' : 'audit.export',
-      ...access,
-    });
-    await print(textOf(parts, names, format, limit ?? Number.POSITIVE_INFINITY));
+    const isRead = format === 'table';
+    const query = isRead ? limits : { ...limits, format };
+    await recordAccess(eventLog, caller, { action: isRead ? 'audit.read' : 'audit.export', query });
+    const texts = textOf(parts, names, format, limit ?? Number.POSITIVE_INFINITY);
+    if (out === undefined) return print(texts);
+    const { workspace } = caller;
+    await writeReport(ports, { workspace, report: 'audit', query }, out, texts);
   });
 }
 
@@ -139,6 +143,7 @@ async function audit(options: AuditOptions, command: Command): Promise<void> {
   if ((workspace === undefined) === (installation === undefined)) {
     command.error('error: specify either --workspace <id> or --installation');
   }
+  await requireOut(options, command);
   const work = (tools: WorkspaceTools) => showTrail(tools, options);
   await (workspace === undefined ? withInstallation(work) : withWorkspace(workspace, work));
 }
@@ -169,7 +174,7 @@ export function addAuditCommands(trail: Command): void {
     )
     .option('--limit <n>', 'only the newest n entries (default: all)', parsePositive);
   addFormatOptions(
-    command,
+    addOutOptions(command),
     Object.keys(auditFormats),
     'table, cut to the width of the terminal; json, one array; csv, one line per entry',
     'table',
@@ -178,7 +183,7 @@ export function addAuditCommands(trail: Command): void {
       'after',
       example(
         'chartledger audit list --workspace clinic --since 2026-03-14 --outcome refused',
-        'chartledger audit list --workspace clinic --kind patient --id patient-1001 --seen --format csv > seen.csv',
+        'chartledger audit list --workspace clinic --kind patient --id patient-1001 --seen --format csv --out seen.csv',
         'chartledger audit list --installation --limit 50',
       ),
     )

@@ -1,15 +1,9 @@
-import { constants } from 'node:fs';
-import { access, open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { copiedPatientPage } from '../../dashboard/pages/records/copiedPatient.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { copyPatient } from '../../modules/patientCopy/copy.ts';
-import { ServiceError } from '../../platform/errors.ts';
 import { loadSigningKey, withCurrentModels, withDocumentStore, withWorkspace } from '../../server/stores.ts';
-import { ofFile } from '../lib/files.ts';
+import { ofFile, requireFree, writeWholeFile } from '../lib/files.ts';
 import { kindArgument } from '../lib/options.ts';
 import { counted, example, writeLine } from '../lib/terminal.ts';
 
@@ -39,34 +33,6 @@ async function copy(_kind: string, patientId: string, options: CopyOptions): Pro
       }),
     ),
   );
-}
-
-async function requireFree(path: string, force: boolean): Promise<void> {
-  const isThere = await access(path, constants.F_OK).then(
-    () => true,
-    () => false,
-  );
-  if (isThere && !force)
-    throw new ServiceError('conflict', `${path} already exists. To replace it, use --force.`);
-}
-
-const OWNER_ONLY = 0o600;
-
-/** Writes a file that has its name only once it is whole and on disk. If that fails, nothing is left: it contains PHI. */
-async function writeWholeFile(path: string, content: Readable): Promise<void> {
-  const part = `${path}.part`;
-  try {
-    const file = await open(part, 'w', OWNER_ONLY);
-    await pipeline(content, file.createWriteStream({ flush: true }));
-    await rename(part, path);
-    const folder = await open(dirname(path));
-    await folder.sync();
-    await folder.close();
-  } catch (error) {
-    content.destroy();
-    await rm(part, { force: true });
-    throw error;
-  }
 }
 
 /** `chartledger records copy` */

@@ -4,9 +4,10 @@ import { type ReportFormat, reportFormats, reportText } from '../../modules/audi
 import { reportDisclosures } from '../../modules/audit/disclosures.ts';
 import { withCurrentModels, withWorkspace } from '../../server/stores.ts';
 import { addFormatOptions, kindArgument, parseInstant } from '../lib/options.ts';
+import { addOutOptions, type OutOptions, requireOut, writeReport } from '../lib/reportFile.ts';
 import { example, print } from '../lib/terminal.ts';
 
-interface DisclosuresOptions {
+interface DisclosuresOptions extends OutOptions {
   workspace: string;
   /** ISO 8601, UTC, to the millisecond. */
   since?: string;
@@ -17,15 +18,25 @@ interface DisclosuresOptions {
   format: ReportFormat;
 }
 
-async function showDisclosures(_kind: string, patientId: string, options: DisclosuresOptions): Promise<void> {
-  const { workspace, since: from, until: to, accounting, omitExempt, summary = false, format } = options;
+async function showDisclosures(
+  _kind: string,
+  patientId: string,
+  options: DisclosuresOptions,
+  command: Command,
+): Promise<void> {
+  const { workspace, since: from, until: to, accounting, omitExempt, summary = false, format, out } = options;
+  await requireOut(options, command);
   const form = accounting ? 'accounting' : 'access_report';
   await withWorkspace(workspace, ({ eventLog, names, caller }) =>
     withCurrentModels(eventLog, async (readModels) => {
       const query = { patientId, form, from, to, omitExempt } as const;
       const how = { format, ...(summary && { summary }) };
       const report = await reportDisclosures({ eventLog, readModels, names }, caller, query, how);
-      await print(reportText(workspace, report, format, summary));
+      const texts = reportText(workspace, report, format, summary);
+      if (out === undefined) return print(texts);
+      const { patientId: patient_id, ...limits } = report.query;
+      const origin = { workspace, report: 'disclosures', query: { patient_id, ...limits, ...how } } as const;
+      await writeReport({ eventLog, readModels }, origin, out, texts);
     }),
   );
 }
@@ -65,12 +76,12 @@ export function addDisclosureCommands(disclosures: Command): void {
           'last',
       ).implies({ accounting: true }),
     );
-  addFormatOptions(command, reportFormats, 'csv: one line per entry; json: one object')
+  addFormatOptions(addOutOptions(command), reportFormats, 'csv: one line per entry; json: one object')
     .addHelpText(
       'after',
       example(
-        'chartledger disclosures list patient patient-1001 --workspace clinic --format csv > access-report.csv',
-        'chartledger disclosures list patient patient-1001 --workspace clinic --accounting --omit-exempt --format csv > accounting.csv',
+        'chartledger disclosures list patient patient-1001 --workspace clinic --format csv --out access-report.csv',
+        'chartledger disclosures list patient patient-1001 --workspace clinic --accounting --omit-exempt --format csv --out accounting.csv',
       ),
     )
     .action(showDisclosures);

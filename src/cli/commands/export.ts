@@ -9,9 +9,9 @@ import {
   type ExportJob,
   type ExportProgress,
   type ExportSink,
-  manifestPath,
   signManifest,
 } from '../../modules/integrity/exportArchive.ts';
+import { manifestPath } from '../../modules/integrity/manifest.ts';
 import { loadSigningKey, type WorkspaceTools, withWorkspace } from '../../server/stores.ts';
 import { terminal } from '../../server/terminal.ts';
 import type { EventLog } from '../../storage/eventLog.ts';

@@ -17,8 +17,14 @@ import {
 } from '../../modules/records/queries/history.ts';
 import type { Page, PageRequest } from '../../modules/records/queries/paging.ts';
 import { csvLine } from '../../platform/csv.ts';
-import { type WorkspaceTools, withDocumentStore, withWorkspace } from '../../server/stores.ts';
+import {
+  type WorkspaceTools,
+  withCurrentModels,
+  withDocumentStore,
+  withWorkspace,
+} from '../../server/stores.ts';
 import { addFormatOptions, kindArgument, parseMoment, parsePositive } from '../lib/options.ts';
+import { addOutOptions, type OutOptions, requireOut, writeReport } from '../lib/reportFile.ts';
 import { example, fittingLine as line, print, printable } from '../lib/terminal.ts';
 
 type Version = RecordVersion | DocumentVersion;
@@ -127,7 +133,7 @@ function historyFormat(name: (typeof formatNames)[number], isDocument: boolean):
 /** Number of versions read at a time. */
 const PAGE = 1000;
 
-interface HistoryOptions {
+interface HistoryOptions extends OutOptions {
   workspace: string;
   encounter?: string;
   asOf?: string;
@@ -224,25 +230,37 @@ async function showHistory(
   options: HistoryOptions,
   command: Command,
 ): Promise<void> {
-  const { workspace, encounter = '', asOf, limit } = options;
+  const { workspace, encounter = '', asOf, limit, out } = options;
   const isDocument = kind === 'document';
   if (isDocument && encounter === '')
     command.error('error: specify the encounter of the document with --encounter');
   if (!isDocument && encounter !== '') command.error('error: --encounter is only for the kind document');
   const format = historyFormat(options.format, isDocument);
+  await requireOut(options, command);
   await withWorkspace(workspace, async (tools) => {
+    const { eventLog, caller } = tools;
     const subject = isDocument ? documentSubject(tools, encounter, id) : recordSubject(tools, kind, id);
     const audit = async (access: AccessRecorded, query: Record<string, unknown>) => {
-      await recordAccess(tools.eventLog, tools.caller, { ...access, query });
+      await recordAccess(eventLog, caller, { ...access, query });
+    };
+    const deliver = (texts: AsyncIterable<string> | string[], query: Record<string, unknown>) => {
+      if (out === undefined) return print(texts);
+      const { kind, record_id, document_id } = subject.reading;
+      const asked = { kind, record_id, document_id, ...query, format: options.format };
+      return withCurrentModels(eventLog, (readModels) =>
+        writeReport({ eventLog, readModels }, { workspace, report: 'history', query: asked }, out, texts),
+      );
     };
     if (asOf === undefined) {
       const pages = pagesOf(subject, limit ?? Number.POSITIVE_INFINITY);
-      await print(historyText(pages, format, () => audit(subject.history, { limit })));
-      return;
+      return deliver(
+        historyText(pages, format, () => audit(subject.history, { limit })),
+        { limit },
+      );
     }
     const { fields, whole } = await subject.readAt({ asOf: instantOf(asOf) });
     await audit(subject.reading, { as_of: asOf });
-    await print([format.state(fields, whole)]);
+    await deliver([format.state(fields, whole)], { as_of: asOf });
   });
 }
 
@@ -270,7 +288,7 @@ export function addHistoryCommand(records: Command): void {
         .conflicts('asOf'),
     );
   addFormatOptions(
-    command,
+    addOutOptions(command),
     formatNames,
     'table, cut to the width of the terminal; json, one array; csv, one line per change, where a cell that a spreadsheet ' +
       'would interpret as a formula (starting with =, +, -, @ or a tab) has an apostrophe in front',

@@ -172,6 +172,7 @@ const differenceTexts: Record<RowDifference['what'], string> = {
 interface VerifyOptions {
   workspace?: string;
   head?: string;
+  proof?: string;
   heads?: string;
   saveHead?: string;
   publicKey?: string;
@@ -268,8 +269,9 @@ async function verifyEach(
     if (options.heads ?? options.saveHead ?? options.documents)
       command.error('error: --heads, --save-head and --documents require --workspace');
     if (options.records) command.error('error: --records reads the stores, not a file');
-    return verifyFile(findings, { path: file, publicKey, headFile: options.head });
+    return verifyFile(findings, { path: file, publicKey, headFile: options.head, proofFile: options.proof });
   }
+  if (options.proof !== undefined) command.error('error: --proof requires the file of a page');
   if (file !== undefined || (workspace === undefined && !options.records)) {
     command.error('error: specify the file of an export or a proof, --workspace or --records');
   }
@@ -292,10 +294,11 @@ export function addVerifyCommand(program: Command): void {
         'compare it with the read model and with a signed head, and report the first event that differs ' +
         'and anything that no service would have written. With --records: compare the stored rows from which ' +
         'records, lists, searches, worklists and audit trails are answered with what the log yields. With a file: check an export and its manifest, ' +
-        'a proof, the certificate of an erasure, or the copy of a patient, offline, using only the public key. Exit codes: 0 ' +
+        'a report or another file with its manifest, a proof, the certificate of an erasure, the copy of a patient, or the foot of ' +
+        'a printed page, offline, using only the public key. Exit codes: 0 ' +
         'verification succeeded, 1 it failed, 3 there was nothing to compare with.',
     )
-    .argument('[file]', 'an export, with its manifest next to it, or a proof')
+    .argument('[file]', 'a file with its manifest next to it, a proof, a certificate, a copy, or a page')
     .option(
       '--workspace <id>',
       "the workspace whose log is verified; '*': users and sign-ins, which belong to no workspace",
@@ -304,6 +307,10 @@ export function addVerifyCommand(program: Command): void {
       '--head <file>',
       'a signed head, or the manifest of an export, that the log must still match; with a proof: the head ' +
         'that the proof is for',
+    )
+    .option(
+      '--proof <file>',
+      'with the text or HTML of a printed page: the proof of the event that its foot names',
     )
     .option('--heads <folder>', 'a folder of signed heads, all of which the log must still match')
     .option('--save-head <file>', 'the file to write the signed head to if verification succeeds')

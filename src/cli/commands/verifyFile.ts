@@ -7,6 +7,8 @@ import {
   parseCertificate,
 } from '../../modules/integrity/erasureCertificate.ts';
 import { type ExportFilters, manifestSchema } from '../../modules/integrity/exportArchive.ts';
+import { parseReportManifest, type ReportManifest, verifyReport } from '../../modules/integrity/manifest.ts';
+import { pageProblem, parseEvidence } from '../../modules/integrity/printedPage.ts';
 import { type Proof, parseProof, proofProblem } from '../../modules/integrity/proofs.ts';
 import { PublicKeys, type TreeHead, treeHeadSchema } from '../../modules/integrity/publicKeys.ts';
 import { verifyExport } from '../../modules/integrity/verifyExport.ts';
@@ -21,13 +23,13 @@ export const readPublicKeys = (path: string): Promise<PublicKeys> =>
   ofFile(path, async () => PublicKeys.parse(await readFile(path, 'utf8')));
 
 /**
- * Reads the tree head in a file, which may be an export's manifest, signed with a key valid at its time; of one workspace, if
+ * Reads the tree head in a file, which may be the manifest of a file, signed with a key valid at its time; of one workspace, if
  * given. Rejects with `validation_failed` or `conflict`.
  */
 export async function readHead(path: string, publicKeys: PublicKeys, workspace?: string): Promise<TreeHead> {
   const text = await ofFile(path, () => readFile(path, 'utf8'));
   const head = parseHead(text);
-  const problem = head ? publicKeys.problem(head) : 'it is neither a tree head nor the manifest of an export';
+  const problem = head ? publicKeys.problem(head) : 'it is neither a tree head nor the manifest of a file';
   if (head === undefined || problem) {
     throw new ServiceError('validation_failed', `${path} is not valid: ${problem}.`);
   }
@@ -38,7 +40,8 @@ export async function readHead(path: string, publicKeys: PublicKeys, workspace?:
 function parseHead(text: string): TreeHead | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return manifestSchema.safeParse(value).data?.tree_head ?? treeHeadSchema.safeParse(value).data;
+    const manifest = manifestSchema.safeParse(value).data ?? parseReportManifest(text);
+    return manifest?.tree_head ?? treeHeadSchema.safeParse(value).data;
   } catch {
     return undefined;
   }
@@ -53,14 +56,20 @@ interface FileToVerify {
   publicKey: string;
   /** Of the head that a proof is for. */
   headFile: string | undefined;
+  /** Of the proof that a printed page is compared with. */
+  proofFile: string | undefined;
 }
 
-/** Checks an export, a proof, an erasure certificate or the copy of a patient with public keys alone. Rejects as `readPublicKeys` does. */
+/**
+ * Checks an export, a report, a proof, an erasure certificate, the copy of a patient or a printed page with public keys alone.
+ * Rejects as `readPublicKeys` does.
+ */
 export async function verifyFile(
   findings: Findings,
-  { path, publicKey, headFile }: FileToVerify,
+  { path, publicKey, headFile, proofFile }: FileToVerify,
 ): Promise<void> {
   const keys = await readPublicKeys(publicKey);
+  if (proofFile !== undefined) return verifyPage(findings, path, proofFile, keys, headFile);
   if (await ofFile(path, () => isZip(path))) return verifyCopy(findings, path, keys, headFile);
   const text = await ofFile(path, () => readShort(path));
   const certificate = text === undefined ? undefined : parseCertificate(text);
@@ -77,6 +86,32 @@ export async function verifyFile(
   const problem = proofProblem(proof, keys, head);
   if (problem) return findings.problem(`The proof is not valid: ${problem}.`);
   findings.verified('proof', proofPart(proof), [describeProof(proof)]);
+}
+
+async function verifyPage(
+  findings: Findings,
+  path: string,
+  proofFile: string,
+  keys: PublicKeys,
+  headFile: string | undefined,
+): Promise<void> {
+  const page = parseEvidence(await ofFile(path, () => readFile(path, 'utf8')));
+  if (page === undefined)
+    return findings.problem(
+      'The file has no evidence of a printed page. Save the page as HTML or text; a PDF is verified by its manifest (chartledger sign).',
+    );
+  const found = parseProof(await ofFile(proofFile, () => readFile(proofFile, 'utf8')));
+  if (found === undefined || 'problem' in found || found.proof.type !== 'chartledger.proof.v1')
+    return findings.problem(`${proofFile} is not the proof of an event.`);
+  const { proof } = found;
+  const head = headFile === undefined ? undefined : await readHead(headFile, keys);
+  const invalid = proofProblem(proof, keys, head);
+  if (invalid) return findings.problem(`The proof is not valid: ${invalid}.`);
+  const problem = pageProblem(page, proof);
+  if (problem) return findings.problem(`The page is not valid: ${problem}.`);
+  findings.verified('page', proofPart(proof), [
+    `The evidence on the page is that of this event, which is what its foot says, not what is above it. ${describeProof(proof)}`,
+  ]);
 }
 
 /** The beginning of every ZIP that is not empty. */
@@ -148,12 +183,36 @@ async function verifyExportFile(
   headFile: string | undefined,
 ): Promise<void> {
   if (headFile !== undefined)
-    return findings.problem('The manifest of an export contains its head. Verify it without --head.');
+    return findings.problem('The manifest of a file contains its head. Verify it without --head.');
+  const report = await ofFile(path, () => verifyReport(path, keys));
+  if (report !== undefined) return reportFound(findings, report);
   const { manifest, problem } = await ofFile(path, () => verifyExport(path, keys));
   if (problem !== undefined || manifest === undefined) return findings.problem(problem ?? '');
   const { events, workspace, filters, tree_head } = manifest;
   findings.verified('export', { workspace, events, filters, tree_head: tree_head.root }, [
     `${counted(events, 'event')} of ${workspace} verified${limitsText(filters)}; tree head ${tree_head.root}`,
+  ]);
+}
+
+const reportTitles: Record<ReportManifest['report'], string> = {
+  audit: 'The audit trail',
+  disclosures: 'The disclosures',
+  history: 'The history',
+  file: 'A signed file',
+};
+
+function reportFound(
+  findings: Findings,
+  { manifest, problem }: NonNullable<Awaited<ReturnType<typeof verifyReport>>>,
+): void {
+  if (problem !== undefined) {
+    findings.problem(problem);
+    return;
+  }
+  const { report, workspace, query, bytes, lines, created_at, tree_head } = manifest;
+  const part = { workspace, report, query, bytes, lines, created_at, tree_head: tree_head.root };
+  findings.verified('report', part, [
+    `${reportTitles[report]} of ${workspace}, made at ${created_at}: ${counted(bytes, 'byte')}; tree head ${tree_head.root}`,
   ]);
 }
 

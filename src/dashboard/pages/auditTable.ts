@@ -31,6 +31,7 @@ const accessTexts: Record<AccessAction, string> = {
   'record.dry_run': 'Dry runs answered',
   'record.undo': 'Undo planned or applied',
   'record.batch': 'Batch lines refused',
+  'file.signed': 'File signed',
   'file.imported': 'File imported',
   'document.list': 'Documents listed',
   'document.download': 'Document downloaded',

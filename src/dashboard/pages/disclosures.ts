@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { pathId } from '../../api/schemas/parameters.ts';
 import type { Purpose } from '../../domain/events/payloads.ts';
+import { recordStream } from '../../domain/events/streams.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { requiredDate } from '../../domain/records/schema/fields.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
@@ -48,6 +49,7 @@ import { momentInputs, shownMoment, zoneParameter } from '../components/time.ts'
 import { disclosuresPath } from '../components/urls.ts';
 import { actionText } from './auditTable.ts';
 import { fileHeader, paperHead, periodWords } from './records/auditorFile.ts';
+import { evidenceFooter, type FooterPorts } from './records/evidenceFooter.ts';
 import { readHead } from './records/head.ts';
 
 const moment = requiredDate('2026-03-14T12:00').optional();
@@ -197,7 +199,7 @@ const explanations: Record<DisclosureForm, Html> = {
   accounting: html`The disclosures that 45 CFR 164.528 covers. What the organization’s own workforce saw, and de-identified data, are not disclosures of protected health information. Disclosures for treatment, payment or health care operations are marked exempt (164.528(a)(1)(i)). Disclosures without a purpose are not treated as exempt.`,
 };
 
-interface SeenPorts extends DisclosurePorts, QueryPorts {}
+interface SeenPorts extends DisclosurePorts, FooterPorts {}
 
 /** `…/records/patients/{id}/disclosures`: to whom a patient's data went; pages, printed or downloaded. */
 export function disclosureRoutes(ports: SeenPorts): DashboardRoute[] {
@@ -335,6 +337,7 @@ ${paperHead(visit, { title: titles[form], back, entry: patient, view, id, rows: 
 <p>${explanations[form]}</p>
 ${listed(found, pageToken === undefined)}
 ${further(visit, '/print', limits, found, PRINTED_A_PAGE)}
+${await evidenceFooter(ports, recordStream(workspace, patient.kind, id))}
 </div>`,
   };
 }

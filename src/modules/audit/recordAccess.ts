@@ -35,6 +35,7 @@ export const accessActions = [
   'record.undo',
   'record.batch',
   'file.imported',
+  'file.signed',
   'document.list',
   'document.download',
   'document.history',

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { access, type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
@@ -7,14 +5,8 @@ import { canonicalJson } from '../../domain/events/canonicalJson.ts';
 import type { ErasedEvent, Position } from '../../domain/events/event.ts';
 import type { Hash, HashedEvent, HashTree } from '../../domain/merkle.ts';
 import { ServiceError } from '../../platform/errors.ts';
-import {
-  type LastEvent,
-  type SigningKey,
-  signatureFields,
-  signObject,
-  signTreeHead,
-  treeHeadSchema,
-} from './publicKeys.ts';
+import { digestFields, digestOf, type FileDigest, manifestFields, manifestPath } from './manifest.ts';
+import { type LastEvent, type SigningKey, signObject, signTreeHead } from './publicKeys.ts';
 
 export type ExportFormat = 'ndjson' | 'csv';
 
@@ -81,7 +73,6 @@ const filtersSchema = z.strictObject({
 /** Describes an export: kept in a file beside it, and verifiable with the public key alone. */
 export const manifestSchema = z.strictObject({
   type: z.literal('chartledger.export_manifest.v1'),
-  workspace: z.string(),
   filters: filtersSchema,
   format: z.enum(['ndjson', 'csv']),
   /** Number of events in the file. */
@@ -90,15 +81,8 @@ export const manifestSchema = z.strictObject({
   last_position: z.int().nullable(),
   first_recorded_at: z.string().nullable(),
   last_recorded_at: z.string().nullable(),
-  /** Size of the file. */
-  bytes: z.int().min(0),
-  /** Of the file, lower-case hex. */
-  sha256: z.string(),
-  /** Covers all the workspace's events up to the export's end, including those that the filters omitted. */
-  tree_head: treeHeadSchema,
-  /** ISO 8601, UTC. */
-  created_at: z.string(),
-  ...signatureFields,
+  ...digestFields,
+  ...manifestFields,
 });
 
 export type ExportFilters = z.infer<typeof filtersSchema>;
@@ -120,17 +104,13 @@ export function signManifest(
       last_position: last?.position ?? null,
       first_recorded_at: first?.recordedAt ?? null,
       last_recorded_at: last?.recordedAt ?? null,
-      ...digest,
+      bytes: digest.bytes,
+      sha256: digest.sha256,
       tree_head: signTreeHead(job.workspace, tree, lastEvent, signingKey),
       created_at: new Date().toISOString(),
     },
     signingKey,
   );
-}
-
-/** Returns the path of an export's manifest. */
-export function manifestPath(path: string): string {
-  return `${path}.manifest.json`;
 }
 
 /** Whether an export holds every event of its workspace. */
@@ -144,12 +124,6 @@ export function isLimitedByTime({ from, to }: ExportFilters): boolean {
 
 const CHECKPOINT_MS = 250;
 const OWNER_ONLY = 0o600;
-
-/** Size and SHA-256 (lower-case hex) of a file. */
-interface FileDigest {
-  bytes: number;
-  sha256: string;
-}
 
 interface Checkpoint {
   job: ExportJob;
@@ -224,7 +198,7 @@ export class ExportFile implements ExportSink {
   async finish(describe: (digest: FileDigest) => ExportManifest): Promise<void> {
     await this.#part.sync();
     await this.#requireOwn();
-    await writeWhole(manifestPath(this.path), describe(await digest(partPath(this.path))));
+    await writeWhole(manifestPath(this.path), describe(await digestOf(partPath(this.path))));
     await rename(partPath(this.path), this.path);
     const folder = await open(dirname(this.path));
     await folder.sync();
@@ -244,17 +218,6 @@ export class ExportFile implements ExportSink {
     const problem = `${partPath(this.path)} is also being written by another process.`;
     throw new ServiceError('conflict', `${problem} Run the export once, when no other one is running.`);
   }
-}
-
-/** Returns the size and hash of a file on disk. */
-async function digest(path: string): Promise<FileDigest> {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  for await (const chunk of createReadStream(path)) {
-    hash.update(chunk);
-    bytes += chunk.length;
-  }
-  return { bytes, sha256: hash.digest('hex') };
 }
 
 function partPath(path: string): string {

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
 import { type ExportContext, exportEvents } from './export.ts';
-import { type ExportJob, type ExportProgress, manifestPath, signManifest } from './exportArchive.ts';
+import { type ExportJob, type ExportProgress, signManifest } from './exportArchive.ts';
+import { manifestPath } from './manifest.ts';
 import { publicKeysOf, type SigningKey } from './publicKeys.ts';
 
 /** What is needed to create the files of an export. */

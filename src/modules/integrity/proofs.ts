@@ -69,6 +69,14 @@ export class StoredTree {
     return row && new StoredTree(readModels, workspace, row.body);
   }
 
+  /** The same, with every event of the workspace that was acknowledged before the call. Rejects with `unavailable`. */
+  static async current(ports: QueryPorts, workspace: string): Promise<StoredTree> {
+    await caughtUp(ports, treeModel, 'hash tree');
+    const tree = await StoredTree.open(ports.readModels, workspace);
+    if (tree === undefined) throw unavailable('hash tree');
+    return tree;
+  }
+
   /** The current tree, and the event of its last leaf. */
   get head(): Readonly<TreeHeadRow> {
     return this.#head;

@@ -9,10 +9,10 @@ import {
   type ExportedEvent,
   type ExportManifest,
   isComplete,
-  manifestPath,
   manifestSchema,
 } from './exportArchive.ts';
-import type { PublicKeys, Signed } from './publicKeys.ts';
+import { FILE_DIFFERS, manifestPath, signaturesProblem } from './manifest.ts';
+import type { PublicKeys } from './publicKeys.ts';
 import { ErasureCheck } from './verify.ts';
 
 /** No event is nearly as long, so no more of a file is kept in memory. */
@@ -46,14 +46,6 @@ export async function verifyExport(path: string, publicKeys: PublicKeys): Promis
   return problem === undefined ? { manifest } : { manifest, problem };
 }
 
-function signaturesProblem(manifest: ExportManifest, publicKeys: PublicKeys): string | undefined {
-  const check = (name: string, signed: Signed & { created_at: string }) => {
-    const problem = publicKeys.problem(signed);
-    return problem && `The ${name} is not valid: ${problem}.`;
-  };
-  return check('manifest', manifest) ?? check("manifest's tree head", manifest.tree_head);
-}
-
 async function fileProblem(path: string, manifest: ExportManifest): Promise<string | undefined> {
   const reading = manifest.format === 'csv' ? await readCsv(path) : await readNdjson(path, manifest);
   if (reading.events !== manifest.events && reading.problem === undefined) {
@@ -61,7 +53,7 @@ async function fileProblem(path: string, manifest: ExportManifest): Promise<stri
   }
   if (reading.problem) return reading.problem;
   if (reading.sha256 === manifest.sha256 && reading.bytes === manifest.bytes) return undefined;
-  return 'The file is not the one that the manifest describes: its SHA-256 differs.';
+  return FILE_DIFFERS;
 }
 
 /** Counts records, which may span several lines. */

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
-import { treeModel } from '../../../projections/tree.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import type { DisclosedRecord } from '../../domain/events/payloads.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
@@ -11,7 +10,6 @@ import { type AccessRecorded, recordAccess } from '../audit/recordAccess.ts';
 import { StoredTree } from '../integrity/proofs.ts';
 import { publicKeysOf, type SigningKey, signTreeHead } from '../integrity/publicKeys.ts';
 import { readContent } from '../records/queries/documents.ts';
-import { caughtUp } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { everythingBundle } from './bundle.ts';
 import { type PatientContents, readPatientContents } from './contents.ts';
@@ -55,15 +53,12 @@ export async function copyPatient(
   caller: Caller,
   { patientId, recipient = 'The patient' }: CopyRequest,
 ): Promise<PatientCopy> {
-  const { eventLog, readModels } = ports;
   const { workspace } = caller;
   const contents = await readPatientContents(ports, workspace, patientId);
   const disclosedTo = { recipient, purpose: 'other', purpose_statement: BASIS } as const;
   const [access, ...others] = accessesOf(contents, patientId);
-  await recordAccess(eventLog, { ...caller, disclosedTo }, access as AccessRecorded, ...others);
-  await caughtUp(ports, treeModel, 'hash tree');
-  const tree = await StoredTree.open(readModels, workspace);
-  if (tree === undefined) throw unavailable('hash tree');
+  await recordAccess(ports.eventLog, { ...caller, disclosedTo }, access as AccessRecorded, ...others);
+  const tree = await StoredTree.current(ports, workspace);
   const isSigned = (await ports.signingKey()) !== undefined;
   return { contents, zip: zipOf(ports, contents, tree, isSigned) };
 }

@@ -2,15 +2,8 @@ import { createHash } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { z } from 'zod';
-import {
-  hashSchema,
-  type PublicKeys,
-  type SigningKey,
-  signatureFields,
-  signObject,
-  type TreeHead,
-  treeHeadSchema,
-} from '../integrity/publicKeys.ts';
+import { digestFields, manifestFields, signaturesProblem } from '../integrity/manifest.ts';
+import { type PublicKeys, type SigningKey, signObject, type TreeHead } from '../integrity/publicKeys.ts';
 
 /** The manifest's name in the ZIP; it is the last file. */
 export const MANIFEST = 'manifest.json';
@@ -19,8 +12,7 @@ const PUBLIC_KEY = 'chartledger.pem';
 
 const fileSchema = z.strictObject({
   path: z.string(),
-  bytes: z.int().min(0),
-  sha256: hashSchema,
+  ...digestFields,
 });
 
 /** A file in the ZIP. */
@@ -29,15 +21,10 @@ export type CopiedFile = z.infer<typeof fileSchema>;
 /** Describes the copy of a patient; verifiable with the public key alone. */
 const manifestSchema = z.strictObject({
   type: z.literal('chartledger.patient_copy_manifest.v1'),
-  workspace: z.string(),
   patient_id: z.string(),
   /** All files but this one and the public key. */
   files: z.array(fileSchema),
-  /** Covers the event by which the audit trail records the copy. */
-  tree_head: treeHeadSchema,
-  /** ISO 8601, UTC. */
-  created_at: z.string(),
-  ...signatureFields,
+  ...manifestFields,
 });
 
 export type CopyManifest = z.infer<typeof manifestSchema>;
@@ -116,13 +103,6 @@ async function readManifest(zip: ZipFile, entry: Entry | undefined): Promise<Cop
   } catch {
     return undefined;
   }
-}
-
-function signaturesProblem(manifest: CopyManifest, publicKeys: PublicKeys): string | undefined {
-  const problem = publicKeys.problem(manifest);
-  if (problem) return `The manifest is not valid: ${problem}.`;
-  const headProblem = publicKeys.problem(manifest.tree_head);
-  return headProblem && `The manifest's tree head is not valid: ${headProblem}.`;
 }
 
 async function filesProblem(

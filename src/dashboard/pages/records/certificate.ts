@@ -25,6 +25,7 @@ import { kindOf, recordsSection } from '../../components/recordTable.ts';
 import { table } from '../../components/tables.ts';
 import { bdi, code, time, titleOf } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
+import { evidenceLine } from './evidenceFooter.ts';
 
 interface CertificatePorts extends ErasurePorts {
   evidence: Pick<EvidencePorts, 'signingKey'>;
@@ -79,11 +80,15 @@ async function certificatePage(ports: CertificatePorts, visit: Visit): Promise<R
   const own = certificate.tombstones.filter(
     ({ event }) => event.stream === recordStream(workspace, kind, id),
   );
-  const { event } = (own.at(-1) ?? certificate.tombstones.at(-1)) as Proven;
+  const { event, leaf } = (own.at(-1) ?? certificate.tombstones.at(-1)) as Proven;
   const { principal } = event.metadata;
   await ports.names.learn([principal]);
   const path = `/dashboard${recordPath(workspace, kind, id)}`;
   const { tree_head: head, created_at } = certificate;
+  const footer = evidenceLine({
+    ...{ version: event.revision + 1, eventId: event.id, leaf },
+    ...{ size: head.size, root: head.root, keyId: certificate.key_id },
+  });
   const body = html`<div class="paper">
 <p class="actions"><a role="button" class="outline secondary" href="${path}">Back</a>
 <a role="button" class="outline" href="${path}/certificate/download" download>Download signed certificate (JSON)</a>
@@ -114,6 +119,7 @@ ${definitionList([
 <li>Run <code>chartledger verify erasure-${kind}.json --public-key chartledger.pem</code>. It needs neither the service nor a network.</li>
 <li>The hashes above are those in the certificate. A signed head that was kept outside the service shows that the history contains them unchanged.</li>
 </ol>
+${footer}
 </div>`;
   return { page: { title: 'Certificate of erasure', section: recordsSection, body } };
 }

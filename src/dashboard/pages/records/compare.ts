@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { momentQuerySchema, pathId } from '../../../api/schemas/parameters.ts';
 import { statusOf } from '../../../api/server/answer.ts';
 import type { DisclosureTerms } from '../../../domain/events/payloads.ts';
+import { recordStream } from '../../../domain/events/streams.ts';
 import type { DocumentView } from '../../../domain/records/document.ts';
 import { diffFields, dottedFields, type FieldChange } from '../../../domain/records/fold.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
@@ -38,6 +39,7 @@ import {
 import { table } from '../../components/tables.ts';
 import { code, fieldLabel, time, tryAgain } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
+import { evidenceFooter, type FooterPorts } from './evidenceFooter.ts';
 import { type ErasedPorts, orErased } from './shared.ts';
 
 const { version } = momentQuerySchema.shape;
@@ -159,7 +161,7 @@ ${table<Row>(
 const MAX_PRINTED = 1000;
 const most = MAX_PRINTED.toLocaleString('en-US');
 
-interface PrintPorts extends QueryPorts, ErasedPorts {}
+interface PrintPorts extends FooterPorts, ErasedPorts {}
 
 /** `…/records/{kinds}/{id}/print`: a record's current state and its whole timeline, for paper. */
 export function recordPrintRoutes(ports: PrintPorts): DashboardRoute[] {
@@ -195,6 +197,7 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
     { action: 'record.read', kind: entry.kind, record_id: id, query: { version } },
     ...accesses,
   );
+  const footer = await evidenceFooter(ports, recordStream(workspace, entry.kind, id), version);
   const body = html`<div class="paper">
 <p class="actions"><a role="button" class="outline secondary" href="/dashboard${recordPath(workspace, entry.kind, id)}">Back to record</a>
 <button type="button" data-print hidden>Print</button></p>
@@ -206,6 +209,7 @@ ${recordFields(workspace, entry, view.record)}
 ${entry.kind === encounter.kind && documentSection(documents || undefined, req.originalUrl)}
 <h2>Timeline</h2>
 ${timelineSection(workspace, history)}
+${footer}
 </div>`;
   return { page: { title: `${entry.title}, printable`, section: recordsSection, body } };
 }

@@ -1,12 +1,13 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { pageQuerySchema, pageRequest, pathId } from '../../../api/schemas/parameters.ts';
+import { recordStream } from '../../../domain/events/streams.ts';
 import { requiredDate } from '../../../domain/records/schema/fields.ts';
 import { instantOf } from '../../../domain/records/schema/isoDates.ts';
 import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
 import { validate } from '../../../domain/records/schema/validation.ts';
 import { recordAccess, recordFurtherAccess } from '../../../modules/audit/recordAccess.ts';
-import { type QueryPorts, type RecordView, readRecord } from '../../../modules/records/queries/records.ts';
+import { type RecordView, readRecord } from '../../../modules/records/queries/records.ts';
 import {
   MOST_CHANGES,
   MOST_ENCOUNTERS,
@@ -34,6 +35,7 @@ import { leftOut, tryAgain } from '../../components/text.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../../components/time.ts';
 import { timelinePath } from '../../components/urls.ts';
 import { fileHeader, paperHead, periodWords } from './auditorFile.ts';
+import { evidenceFooter, type FooterPorts } from './evidenceFooter.ts';
 import { readHead } from './head.ts';
 import { type ErasedPorts, orErased, readNames } from './shared.ts';
 import { accessesTo, itemList } from './timelineItems.ts';
@@ -52,7 +54,7 @@ const querySchema = z.object({
 });
 const parameters: readonly string[] = [...Object.keys(querySchema.shape), zoneParameter];
 
-interface TimelinePorts extends QueryPorts, ErasedPorts {}
+interface TimelinePorts extends FooterPorts, ErasedPorts {}
 
 /**
  * `…/records/{kinds}/{id}/timeline`: what happened to a record and everything below it, newest first, within limits;
@@ -239,6 +241,7 @@ async function printedTimeline(ports: TimelinePorts, visit: Visit): Promise<Repl
     ...accessesTo(found.items, { ...limits, limit: MOST_PRINTED }),
     ...accesses,
   );
+  const footer = await evidenceFooter(ports, recordStream(workspace, entry.kind, id));
   const back = `${timelinePath(workspace, entry.kind, id)}?${new URLSearchParams(limits).toString()}`;
   const body = html`<div class="paper">
 ${paperHead(visit, { title: 'Changes', back, entry, view, rows: limitRows(asked) })}
@@ -247,6 +250,7 @@ ${found.total > MOST_PRINTED && html`<p>Only the newest ${MOST_PRINTED.toLocaleS
 ${leftOut(found.unreadable)}
 ${!found.isWhole && notWhole}
 ${itemList({ workspace, record: { kind: entry.kind, id }, names, isPrinted: true }, found.items)}
+${footer}
 </div>`;
   return { page: { title: 'Changes, printable', section: recordsSection, body } };
 }
