@@ -150,6 +150,11 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       load: async () => (await import('./commands/mcp/command.ts')).addMcpCommand,
     },
     {
+      name: 'changes',
+      summary: 'Show what a key, source or request changed',
+      load: async () => (await import('./commands/changes.ts')).addChangesCommand,
+    },
+    {
       name: 'undo',
       summary: 'Undo what a key, source or request wrote',
       description: 'Undo writes, and keep what others wrote since. Nothing is removed from the history.',

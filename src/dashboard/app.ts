@@ -23,6 +23,7 @@ import {
   twoFactorRoutes,
 } from './pages/account.ts';
 import { auditRoutes } from './pages/audit.ts';
+import { changesRoutes } from './pages/changes.ts';
 import { disclosureRoutes } from './pages/disclosures.ts';
 import { eventsRoutes } from './pages/events.ts';
 import { holdChangeRoutes, holdsRoutes } from './pages/holds.ts';
@@ -120,6 +121,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordCertificateRoutes(ports),
     ...recordProofRoutes(ports),
     ...recordStateRoutes(ports),
+    ...changesRoutes(ports),
     ...holdsRoutes(ports),
     ...holdChangeRoutes(ports),
     ...eventsRoutes(ports),

@@ -48,6 +48,7 @@ test('everything that lets data out, changes who gets in, stops a clinic or eras
       '/users/:user/unlock',
       '/workspaces',
       '/workspaces/:workspace/activate',
+      '/workspaces/:workspace/changes/undo',
       '/workspaces/:workspace/deactivate',
       '/workspaces/:workspace/evidence/export',
       '/workspaces/:workspace/holds/:hold/release',

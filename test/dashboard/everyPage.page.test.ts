@@ -70,6 +70,12 @@ beforeAll(async () => {
     ':schema': 'Patient',
     ':id': patient.id,
     '/workspaces/:workspace/records/:kind/:id/compare': `${root}/records/patients/${patient.id}/compare?from=1&to=2`,
+    ...Object.fromEntries(
+      ['', '/undo'].map((part) => [
+        `/workspaces/:workspace/changes${part}`,
+        `${root}/changes${part}?from=2020-01-01`,
+      ]),
+    ),
     '/workspaces/:workspace/readiness': `${root}/readiness?state=any`,
     keys: key.id,
     '/workspaces/:workspace/keys/:id/activate': `${root}/keys/${off.id}/activate`,

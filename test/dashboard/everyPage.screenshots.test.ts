@@ -83,6 +83,12 @@ beforeAll(async () => {
     ':schema': 'Patient',
     ':id': patientId,
     [`${recordRoute}/compare`]: `${root}/records/patients/${patientId}/compare?from=1&to=2`,
+    ...Object.fromEntries(
+      ['', '/undo'].map((part) => [
+        `/workspaces/:workspace/changes${part}`,
+        `${root}/changes${part}?from=2020-01-01&kind=encounter&principal=${emr.id}`,
+      ]),
+    ),
     keys: emr.id,
     '/workspaces/:workspace/keys/:id/activate': `${root}/keys/${off.id}/activate`,
     requests: String(refused.headers['request-id']),

@@ -117,6 +117,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/patients/:id/disclosures',
     'get /workspaces/:workspace/records/patients/:id/disclosures/print',
     'get /workspaces/:workspace/records/patients/:id/disclosures/export',
+    ...['', '/export', '/undo'].map((part) => `get /workspaces/:workspace/changes${part}`),
     'get /workspaces/:workspace/holds',
     'get /workspaces/:workspace/messages/:message/download',
     'get /workspaces/:workspace/audit',
@@ -153,6 +154,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ),
   ],
   admins: [
+    'post /workspaces/:workspace/changes/undo',
     'get /overview',
     'get /users',
     'post /users',

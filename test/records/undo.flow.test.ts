@@ -2,13 +2,14 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordStream } from '../../src/domain/events/streams.ts';
 import type { UndoneRecord } from '../../src/modules/records/commands/undo.ts';
+import type { ChangedField } from '../../src/modules/records/queries/changes.ts';
 import { runCli, runInWorkspace, spawnCli, storesOf } from '../support/cli.ts';
 import { type Client, linesOf, postLines } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { documentForm, documentLine, documentsPath, pdf, samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
-import { appendedBy, changesBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;
 
@@ -43,6 +44,12 @@ onEveryEngine((start) => {
     const all: (Omit<UndoneRecord, 'undone'> & { undone: number[] })[] = JSON.parse(stdout);
     return { code, stderr, records: all.filter(({ id }) => ids.includes(id)) };
   }
+  /** What `chartledger changes` says of a record. */
+  const changes = async (id: string, ...selection: string[]) => {
+    const { code, stdout } = await runInWorkspace(service, 'changes', ...selection, '--json');
+    expect(code).toBe(0);
+    return JSON.parse(stdout).filter((one: { id: string }) => one.id === id);
+  };
   const since = () => ['--since', new Date(Date.now() - 1).toISOString()];
   const ofBad = () => ['--key', bad.id];
 
@@ -96,6 +103,36 @@ onEveryEngine((start) => {
       ]);
     });
     expect(planned).toEqual([]);
+    const changed = await accessesBy(service, async () => {
+      const [record] = await changes(patient.id, '--principal', bad.id);
+      const fields = record.fields.map(({ field, from, to, version, since }: ChangedField) => [
+        ...[field, from, to, version],
+        since && [since.version, since.principal.id, since.value],
+      ]);
+      expect([record.kind, record.created, record.erased, record.versions]).toEqual([
+        ...['patient', false, false, [2]],
+      ]);
+      expect(fields.toSorted()).toEqual([
+        ['city', 'Omaha', 'Lincoln', 2, undefined],
+        ['gender', null, 'other', 2, undefined],
+        ['phone', null, '555-0100', 2, undefined],
+        ['primary_insurance.group_number', 'G-1', null, 2, undefined],
+        ['primary_insurance.policy_number', 'P-1', 'P-2', 2, undefined],
+        ['primary_insurance.subscriber_id', null, 'S-2', 2, undefined],
+        ['state', 'NE', 'CT', 2, [3, good.id, 'MA']],
+      ]);
+    });
+    expect(changed.map(({ action, query }) => [action, query])).toEqual([
+      ['record.changes', { principal: bad.id }],
+      ['record.changes', { principal: bad.id }],
+    ]);
+    // Who has seen the patient includes who looked at the changes, and at the plan.
+    const seen = await runInWorkspace(
+      service,
+      ...['audit', 'list', '--kind', 'patient', '--id', patient.id, '--seen', '--json'],
+    );
+    const actions = new Set(JSON.parse(seen.stdout).map(({ action }: { action: string }) => action));
+    expect([actions.has('record.changes'), actions.has('record.undo')]).toEqual([true, true]);
     const events = await changesBy(service, async () => {
       const { code, stderr, records } = await undone('apply', [patient.id], ...ofBad());
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -195,6 +232,7 @@ onEveryEngine((start) => {
         ['blocked', 'What was written is erased.'],
       ]);
       expect(await undo('apply')).toMatchObject({ code: 2, stderr: expect.stringContaining('--key') });
+      expect(await changes(erased.id, ...from)).toMatchObject([{ erased: true, fields: [] }]);
     });
     expect(appended).toEqual([]);
   });

@@ -437,6 +437,7 @@ const noPages = [
   '/workspaces/:workspace/webhooks/:id/made',
   '/users/:user/invited',
   '/audit/export',
+  '/workspaces/:workspace/changes/export',
   '/workspaces/:workspace/messages/:message/download',
   '/workspaces/:workspace/records/patients/:id/disclosures/export',
   ...['state', 'head', 'verified-head', 'public-key'].map(

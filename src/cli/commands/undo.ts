@@ -1,17 +1,15 @@
 import { type Command, Option } from 'commander';
-import { subjectKinds } from '../../domain/records/catalog.ts';
-import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
+import { recordedUndo } from '../../modules/audit/changes.ts';
 import {
   type UndoAction,
   type UndoneField,
   type UndoneRecord,
-  type UndoSelection,
   undoActions,
-  undoWrites,
+  undoActionTexts,
 } from '../../modules/records/commands/undo.ts';
+import type { WriteSelection } from '../../modules/records/queries/selectedWrites.ts';
 import { terminal } from '../../server/terminal.ts';
 import { withIngest } from '../../server/withIngest.ts';
-import { parseInstant } from '../lib/options.ts';
 import {
   counted,
   endWithReader,
@@ -21,27 +19,13 @@ import {
   writeLine,
   writePaced,
 } from '../lib/terminal.ts';
+import { addWriteSelection, type WriteSelectionOptions, writeSelectionOf } from '../lib/writeSelection.ts';
 
-interface UndoOptions {
-  workspace: string;
+interface UndoOptions extends WriteSelectionOptions {
   key?: string;
   user?: string;
-  source?: string;
-  request?: string;
-  since?: string;
-  until?: string;
-  kind?: string;
   json?: boolean;
 }
-
-const actionTexts: Record<UndoAction, string> = {
-  revert: 'with values from before',
-  void: 'voided, as it was created',
-  remove: 'removed, as before',
-  created: 'was created, and stays',
-  keep: 'stays, as others wrote since',
-  blocked: 'cannot be undone',
-};
 
 /** `chartledger undo …` */
 export function addUndoCommands(undo: Command): void {
@@ -75,55 +59,25 @@ export function addUndoCommands(undo: Command): void {
 }
 
 function addSelection(command: Command): Command {
-  return command
+  command
     .requiredOption('--workspace <id>', 'the workspace')
     .addOption(new Option('--key <id>', 'only writes with this API key').conflicts('user'))
-    .option('--user <id>', 'only writes of this user of the dashboard')
-    .option('--source <id>', 'only writes from messages of this source')
-    .option('--request <id>', 'only writes of this request: a batch, or an earlier undo')
-    .option('--since <time>', 'only writes recorded at this time or later (ISO 8601)', parseInstant)
-    .option('--until <time>', 'only writes recorded before this time (ISO 8601)', parseInstant)
-    .addOption(new Option('--kind <kind>', 'only records of one kind, or documents').choices(subjectKinds))
-    .option('--json', 'print a JSON array');
+    .option('--user <id>', 'only writes of this user of the dashboard');
+  return addWriteSelection(command).option('--json', 'print a JSON array');
 }
 
-/** Ends with a usage error for a selection that names nothing: it would undo everything. */
-function selectionOf(options: UndoOptions, command: Command): UndoSelection {
-  const { key, user, source, request, since, until, kind } = options;
-  if ([key, user, source, request, since].every((one) => one === undefined))
-    command.error('error: select the writes with --key, --user, --source, --request or --since');
-  const [type, id] = key === undefined ? (['user', user] as const) : (['api_key', key] as const);
-  return {
-    ...(id !== undefined && { principal: { type, id } }),
-    ...(source !== undefined && { source }),
-    ...(request !== undefined && { request }),
-    ...(since !== undefined && { since }),
-    ...(until !== undefined && { until }),
-    ...(kind !== undefined && { kinds: [kind] }),
-  };
+function selectionOf(options: UndoOptions, command: Command): WriteSelection {
+  return writeSelectionOf(command, options, options.key ?? options.user, '--key, --user');
 }
 
-async function run(options: UndoOptions, selection: UndoSelection, dryRun: boolean): Promise<void> {
-  const { workspace: _, json = false, ...query } = options;
+async function run(options: UndoOptions, selection: WriteSelection, dryRun: boolean): Promise<void> {
+  const { workspace, json = false } = options;
   const counts = new Map<UndoAction, number>();
-  await withIngest(options.workspace, async ({ ports, caller }) => {
+  await withIngest(workspace, async ({ ports, caller }) => {
     if (dryRun) endWithReader();
-    const access = { action: 'record.undo', query } as const;
-    await recordAccess(ports.eventLog, caller, access);
-    // The writes have ids of their own: the access has that of the request.
     let isFirst = true;
     if (json) await writePaced('[');
-    for await (const wave of undoWrites(ports, caller, selection, { dryRun })) {
-      for (const [kind, shown] of Map.groupBy(wave, (one) => one.kind)) {
-        const ranges = shown.flatMap(({ undone }) =>
-          undone.map(({ position }) => ({ from: position, to: position })),
-        );
-        await recordFurtherAccess(ports.eventLog, caller, {
-          ...access,
-          kind,
-          shown: { ranges, count: shown.length },
-        });
-      }
+    for await (const wave of recordedUndo(ports, caller, selection, { dryRun })) {
       for (const one of wave) {
         counts.set(one.action, (counts.get(one.action) ?? 0) + 1);
         await writePaced(json ? `${isFirst ? '' : ','}\n  ${JSON.stringify(viewOf(one))}` : textOf(one));
@@ -154,7 +108,10 @@ function textOf({ kind, id, document_id, version, action, fields, problem }: Und
     .map((text) => printable(text))
     .join(' ');
   const reason = problem === undefined ? '' : `: ${printable(problem)}`;
-  return [`${kind} ${name}, version ${version}: ${actionTexts[action]}${reason}`, ...fields.map(fieldText)]
+  return [
+    `${kind} ${name}, version ${version}: ${undoActionTexts[action]}${reason}`,
+    ...fields.map(fieldText),
+  ]
     .map((line) => `${line}\n`)
     .join('');
 }

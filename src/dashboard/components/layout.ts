@@ -114,6 +114,7 @@ const workspaceSections: Section[] = [
   { name: 'Events', path: '/events', roles: everyone },
   { name: 'Messages', path: '/messages', roles: requestReaders },
   { name: 'Requests', path: '/requests', roles: requestReaders },
+  { name: 'Changes', path: '/changes', roles: phiReaders },
   { name: 'Audit trail', path: '/audit', roles: phiReaders },
   { name: 'Evidence', path: '/evidence', roles: phiReaders },
   { name: 'Legal holds', path: '/holds', roles: phiReaders },

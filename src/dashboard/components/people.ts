@@ -7,6 +7,7 @@ import {
   roles,
   stateOf,
   type User,
+  type UserDirectory,
 } from '../../modules/auth/users.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { checkboxes, messageOf, select } from './forms.ts';
@@ -25,6 +26,18 @@ export const principalTexts: Record<Principal['type'], string> = {
 /** Returns who it was: the name of the key or user, where it is known, and which of the two. */
 export function who({ type, id, name }: Principal & { name: string | null }): Html {
   return html`<strong>${name ? bdi(name) : code(id)}</strong> <span class="muted">(${principalTexts[type]})</span>`;
+}
+
+/** Returns the keys of a workspace and the users, as choices of a form. */
+export function principalChoices(
+  { directory, users }: { directory: KeyDirectory; users: UserDirectory },
+  workspace: string,
+): { value: string; text: string }[] {
+  const keys = [...directory.known.keys.values()].filter((key) => key.workspace === workspace);
+  return [
+    ...keys.map(({ id, name }) => ({ value: id, text: `API key: ${name}` })),
+    ...users.all().map(({ id, name }) => ({ value: id, text: `User: ${name}` })),
+  ];
 }
 
 /** What each role may see and do in a workspace, in a few words. */

@@ -34,6 +34,7 @@ import {
   type Reply,
   type Visit,
 } from '../components/page.ts';
+import { principalChoices } from '../components/people.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
 import { empty, time, titleOf } from '../components/text.ts';
@@ -196,7 +197,7 @@ ${older(trail, limits, found, query.page_token === undefined)}`;
 
 /** Returns the page with the form, filled in with what was sent, above its body. */
 function framed(
-  { directory, users }: AuditPagePorts,
+  ports: AuditPagePorts,
   trail: Trail,
   sent: Record<string, string>,
   body: Html,
@@ -204,17 +205,13 @@ function framed(
 ): Page {
   const { workspace, path } = trail;
   const isInstallation = workspace === INSTALLATION;
-  const keys = [...directory.known.keys.values()]
-    .filter((key) => key.workspace === workspace)
-    .map(({ id, name }) => ({ value: id, text: `API key: ${name}` }));
-  const people = users.all().map(({ id, name }) => ({ value: id, text: `User: ${name}` }));
   const title = isInstallation ? 'Sign-ins and users' : 'Audit trail';
   return {
     title,
     section: isInstallation ? 'Sign-ins' : 'Audit trail',
     ...(refusal && { status: refusal.status }),
     body: html`<div class="page-head"><h1>${title}</h1>${!refusal && exportLinks(trail, sent)}</div>
-${auditForm(path, sent, [...keys, ...people], isInstallation, refusal)}
+${auditForm(path, sent, principalChoices(ports, workspace), isInstallation, refusal)}
 ${body}`,
   };
 }

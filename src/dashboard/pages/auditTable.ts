@@ -29,6 +29,7 @@ const accessTexts: Record<AccessAction, string> = {
   'record.disclosures': 'Disclosures reported',
   'record.unchanged': 'Unchanged records skipped',
   'record.dry_run': 'Dry runs answered',
+  'record.changes': 'Changes of a sender read',
   'record.undo': 'Undo planned or applied',
   'record.batch': 'Batch lines refused',
   'file.signed': 'File signed',

@@ -286,6 +286,8 @@ const rangeActions: readonly AccessAction[] = [
   'record.list',
   'record.search',
   'record.reconcile',
+  'record.changes',
+  'record.undo',
   'record.readiness',
   'readiness.export',
   'readiness.simulation',

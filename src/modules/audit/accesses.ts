@@ -1,3 +1,4 @@
+import type { Position } from '../../domain/events/event.ts';
 import type { DisclosedRecord } from '../../domain/events/payloads.ts';
 import type { Cause } from '../readiness/causes.ts';
 import type { Readiness } from '../readiness/queries.ts';
@@ -174,6 +175,26 @@ export function simulationAccess(
 function thingsOf(records: readonly { kind: string; id: string }[]): DisclosedRecord[] {
   const things = new Map(records.map(({ kind, id }) => [recordKey(kind, id), { kind, record_id: id }]));
   return [...things.values()];
+}
+
+/**
+ * Returns the entries for versions of records or documents that were shown: one for each kind. `about`: the action, and what was
+ * requested.
+ */
+export function versionsAccesses(
+  about: Pick<AccessRecorded, 'action' | 'query'>,
+  shown: readonly { kind: string; versions: readonly { position: Position }[] }[],
+): AccessRecorded[] {
+  return [...Map.groupBy(shown, ({ kind }) => kind)].map(([kind, ofKind]) => ({
+    ...about,
+    kind,
+    shown: {
+      ranges: ofKind.flatMap(({ versions }) =>
+        versions.map(({ position }) => ({ from: position, to: position })),
+      ),
+      count: ofKind.length,
+    },
+  }));
 }
 
 /**

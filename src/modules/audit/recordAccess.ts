@@ -32,6 +32,7 @@ export const accessActions = [
   'record.disclosures',
   'record.unchanged',
   'record.dry_run',
+  'record.changes',
   'record.undo',
   'record.batch',
   'file.imported',

@@ -31,7 +31,7 @@ import {
   talliesModel,
   tallyId,
 } from '../../../projections/auditTrail.ts';
-import { maxTime } from '../../domain/events/event.ts';
+import { maxTime, type Position } from '../../domain/events/event.ts';
 import { encounterReadinessStream, recordStream } from '../../domain/events/streams.ts';
 import { catalog } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
@@ -191,6 +191,22 @@ async function chunksBefore(
     }
   }
   return found;
+}
+
+/**
+ * Returns a position up to which all events of a workspace were recorded before a time (ISO 8601, UTC): the log is read for later
+ * ones from there. 0 where the trail is too short to tell. Rejects with `unavailable`.
+ */
+export async function positionBefore(
+  readModels: ReadModels,
+  workspace: string,
+  time: string,
+): Promise<Position> {
+  const head = await loadHead(readModels, workspace);
+  const chunks = head ? await chunksBefore(readModels, workspace, head, time) : 0;
+  if (chunks === 0) return 0;
+  const [entries] = (await loadChunks(readModels, workspace, [chunks - 1])).values();
+  return entries?.[0]?.position ?? 0;
 }
 
 async function* partsOf(

@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+import {
+  type ChangeFormat,
+  changeFormats,
+  changesText,
+  recordedChanges,
+} from '../../modules/audit/changes.ts';
+import { withReadModels, withWorkspace } from '../../server/stores.ts';
+import { addFormatOptions } from '../lib/options.ts';
+import { example, print } from '../lib/terminal.ts';
+import { addWriteSelection, type WriteSelectionOptions, writeSelectionOf } from '../lib/writeSelection.ts';
+
+interface ChangesOptions extends WriteSelectionOptions {
+  principal?: string;
+  format: ChangeFormat;
+}
+
+async function showChanges(options: ChangesOptions, command: Command): Promise<void> {
+  const { workspace, principal, format } = options;
+  const selection = writeSelectionOf(command, options, principal, '--principal');
+  await withWorkspace(workspace, ({ eventLog, names, caller }) =>
+    withReadModels((readModels) =>
+      print(changesText(recordedChanges({ eventLog, readModels }, caller, selection), names, format)),
+    ),
+  );
+}
+
+/** `chartledger changes` */
+export function addChangesCommand(program: Command): void {
+  const command = program
+    .command('changes')
+    .description(
+      'Show what a key, user, source or request changed: each field with its value before and after, and whether somebody else ' +
+        'wrote it since. It is what `undo` would have to revert. The values are shown; this is recorded in the audit trail.',
+    )
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--principal <id>', 'only writes of the key, user or operator with this id');
+  addFormatOptions(
+    addWriteSelection(command),
+    changeFormats,
+    'csv: one line per field; json: one array',
+    'csv',
+  )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger changes --workspace clinic --principal key_4fTq9LmZs2Xw8RbC --since 2026-11-24 --until 2026-11-25 > changes.csv',
+      ),
+    )
+    .action(showChanges);
+}

@@ -1,0 +1,213 @@
+import { dataAs, type Position, type Principal, type RecordedEvent } from '../../../domain/events/event.ts';
+import { type RecordErased, tombstoneTypes, type Written } from '../../../domain/events/payloads.ts';
+import { upcast } from '../../../domain/events/upcasting.ts';
+import { subjectKinds } from '../../../domain/records/catalog.ts';
+import { type DocumentState, evolveDocument } from '../../../domain/records/document.ts';
+import { changedFields, evolveRecord, mergeFields, type RecordState } from '../../../domain/records/fold.ts';
+import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
+import { type EventLog, followToEnd } from '../../../storage/eventLog.ts';
+
+/** Which writes of a workspace are meant: those that meet every condition given. */
+export interface WriteSelection {
+  /** The id of the key, user or operator that wrote them. */
+  principal?: string;
+  /** The id of the source whose messages led to them. */
+  source?: string;
+  /** The id of the request that made them: of a batch, or of an earlier undo. */
+  request?: string;
+  /** When they were recorded, ISO 8601 in UTC: at `since` or later, and before `until`. */
+  since?: string;
+  until?: string;
+  /** Kinds of records, or `document`. Default: all. */
+  kinds?: readonly string[];
+}
+
+/** Someone's later write. */
+export interface LaterWrite {
+  version: number;
+  at: string;
+  principal: Principal;
+}
+
+/** Whether a write is one of those selected. */
+export type Selector = (write: WriteAt) => boolean;
+/** What is known of a write, even after its event was erased. */
+type WriteAt = Pick<Written, 'recordedAt' | 'principal' | 'requestId'> & {
+  source?: { id: string } | undefined;
+};
+
+/** Returns the condition of a selection; writes of the request `own` never meet it. */
+export function selector(
+  { principal, source, request, since, until }: WriteSelection,
+  own?: string,
+): Selector {
+  return ({ recordedAt, requestId, ...write }) =>
+    requestId !== own &&
+    (principal === undefined || write.principal.id === principal) &&
+    (source === undefined || write.source?.id === source) &&
+    (request === undefined || requestId === request) &&
+    (since === undefined || recordedAt >= since) &&
+    (until === undefined || recordedAt < until);
+}
+
+const writeOf = ({ recordedAt, metadata }: RecordedEvent): WriteAt => ({ recordedAt, ...metadata });
+
+/** How many records are looked at at the same time. */
+const WAVE = 32;
+
+/**
+ * Calls `look` with each stream that has selected writes, erased ones included, in the order of the first of them, and yields what it
+ * resolves with, some at a time. Reads the workspace's part of the log after `after`, before which no selected write may be. Rejects
+ * with `unavailable`, and as `look` does.
+ */
+export async function* inSelectedStreams<Found>(
+  eventLog: EventLog,
+  workspace: string,
+  { kinds = subjectKinds }: WriteSelection,
+  isSelected: Selector,
+  { after, look }: { after: Position; look(stream: string): Promise<Found | undefined> },
+): AsyncGenerator<Found[]> {
+  const filter = { streamPrefixes: kinds.map((kind) => `${workspace}.${kind}-`) };
+  const streams = new Set<string>();
+  for await (const { events } of followToEnd(eventLog, { after, filter })) {
+    for (const event of events) {
+      if (erasedWrites(event).some(isSelected) || isSelected(writeOf(event))) streams.add(event.stream);
+    }
+  }
+  const all = [...streams];
+  for (let from = 0; from < all.length; from += WAVE) {
+    const found = await Promise.all(all.slice(from, from + WAVE).map(look));
+    yield found.filter((one) => one !== undefined);
+  }
+}
+
+/** Returns what a tombstone says of the writes that it replaced; none for any other event. */
+function erasedWrites({ type, data }: RecordedEvent): WriteAt[] {
+  if (!tombstoneTypes.includes(type)) return [];
+  return dataAs<RecordErased>(data).erased.flatMap(({ written }) => written ?? []);
+}
+
+/** A stream as it is, beside what it would be without the selected writes. */
+export interface Unmade<State, Without> {
+  version: number;
+  state: State;
+  /** Undefined where nobody else wrote. */
+  without: Without | undefined;
+  /** The selected writes, oldest first. */
+  undone: RecordedEvent[];
+  /** Whether the first write of all was a selected one. */
+  isCreated: boolean;
+  /** Whether selected writes were erased. */
+  wasErased: boolean;
+  /**
+   * The fields that selected writes changed. Of a record that they created, also those that others sent since. An insurance counts as
+   * one field, and the file of a document as another.
+   */
+  touched: Map<string, TouchedField>;
+}
+
+/** What became of a field. */
+interface TouchedField {
+  /** The last selected write that changed it. */
+  write?: SelectedChange;
+  /** The last write of it by others since. */
+  later?: RecordedEvent;
+}
+
+/** A change of a field by a selected write: from the value that it would have had without the selected writes. */
+interface SelectedChange {
+  event: RecordedEvent;
+  from: unknown;
+  to: unknown;
+}
+
+const isErased = (state: RecordState | DocumentState) => 'erased' in state && state.erased === true;
+
+/** Returns the fold of a stream's next event into both; `others` folds one that was not selected, `own` one that was. */
+function unmadeFold<State extends RecordState | DocumentState, Without>(
+  isSelected: Selector,
+  evolve: (state: State | undefined, event: RecordedEvent) => State,
+  {
+    own,
+    others,
+  }: {
+    own(unmade: Unmade<State, Without>, before: State | undefined): void;
+    others(unmade: Unmade<State, Without>, event: RecordedEvent): void;
+  },
+) {
+  return (unmade: Unmade<State, Without> | undefined, event: RecordedEvent): Unmade<State, Without> => {
+    const before = unmade && !isErased(unmade.state) ? unmade.state : undefined;
+    const state = evolve(unmade?.state, event);
+    const isOwn = isSelected(writeOf(event));
+    const next: Unmade<State, Without> = {
+      ...(unmade && before && !isErased(state)
+        ? unmade
+        : { without: undefined, undone: [], isCreated: isOwn, touched: new Map() }),
+      ...{ version: event.revision + 1, state },
+      wasErased: unmade?.wasErased === true || erasedWrites(event).some(isSelected),
+    };
+    if (isErased(state) || tombstoneTypes.includes(event.type)) return next;
+    if (isOwn) {
+      next.undone.push(event);
+      own(next, before);
+    } else others(next, event);
+    return next;
+  };
+}
+
+/** Returns what is said of a later write. */
+export const laterWrite = ({ revision, recordedAt, metadata: { principal } }: RecordedEvent): LaterWrite => ({
+  ...{ version: revision + 1, at: recordedAt, principal },
+});
+
+/** Returns the versions that events created, with their positions. */
+export const versionsOf = (undone: readonly RecordedEvent[]) =>
+  undone.map(({ revision, position }) => ({ version: revision + 1, position }));
+
+/** Returns the fold of a record's next event. */
+export function recordFold({ kind }: CatalogEntry, isSelected: Selector) {
+  return unmadeFold<RecordState, RecordFields>(
+    isSelected,
+    (state, event) => evolveRecord(kind, state, event),
+    {
+      own({ state, without, touched, undone }, before) {
+        const event = undone.at(-1) as RecordedEvent;
+        for (const name of changedFields(before?.fields, state.fields)) {
+          const field = name.split('.')[0] as string;
+          const [from, to] = [without?.[field] ?? null, state.fields[field] ?? null];
+          if (field !== 'id') touched.set(field, { write: { event, from, to } });
+        }
+      },
+      others(unmade, event) {
+        const sent = upcast(event).data as RecordFields;
+        unmade.without = mergeFields(unmade.without ?? ({} as RecordFields), sent);
+        for (const field in sent) {
+          if (field === 'id' || !(unmade.isCreated || unmade.touched.has(field))) continue;
+          unmade.touched.set(field, { ...unmade.touched.get(field), later: event });
+        }
+      },
+    },
+  );
+}
+
+/** The name of a document's only field. */
+export const FILE = 'file';
+
+/** Returns the name of the file that a document has; `null`: none. */
+export const filenameOf = (state: DocumentState | undefined): string | null =>
+  (!state?.removed && state?.document?.filename) || null;
+
+/** Returns the fold of a document's next event. */
+export function documentFold(isSelected: Selector) {
+  return unmadeFold<DocumentState, DocumentState>(isSelected, evolveDocument, {
+    own({ state, without, touched, undone }) {
+      const event = undone.at(-1) as RecordedEvent;
+      touched.set(FILE, { write: { event, from: filenameOf(without), to: filenameOf(state) } });
+    },
+    others(unmade, event) {
+      unmade.without = unmade.state;
+      const file = unmade.touched.get(FILE);
+      if (file) unmade.touched.set(FILE, { ...file, later: event });
+    },
+  });
+}

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
+import { phi } from '../support/output.ts';
+import { samples } from '../support/samples.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
+
+onEmbeddedEngines((start) => {
+  let service: TestService;
+  let visitor: BrowserlessSession;
+  let userId: string;
+  /** The sender of the writes. */
+  let sender: string;
+  const patient = { ...samples.patient(), city: phi('Omaha'), state: 'NE' };
+  const [bad, later] = [phi('Lincoln'), phi('Boston')];
+  const encounter = { id: phi('encounter'), patient_id: patient.id };
+  beforeAll(async () => {
+    service = await start();
+    ({ visitor, id: userId } = await signedIn(service, 'admin'));
+    await service.post('/integration/patients', patient);
+    const { id, key } = await service.createKey('clinic');
+    sender = id;
+    const client = service.as(key);
+    await client.post('/integration/patients', { ...patient, city: bad, state: 'CT' });
+    await client.post('/integration/encounters', encounter);
+    await service.post('/integration/patients', { ...patient, city: later, state: 'MA' });
+  });
+  afterAll(() => service.stop());
+
+  const path = (suffix = '', query: Record<string, string> = {}) =>
+    `/workspaces/${service.workspaceId('clinic')}/changes${suffix}?${new URLSearchParams(query)}`;
+  const ofSender = () => ({ principal: sender, from: '2020-01-01' });
+  const show = async (address: string, status = 200) => {
+    const answer = await visitor.get(address);
+    expect([address, answer.status]).toEqual([address, status]);
+    return answer.text.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+  };
+
+  test('the changes of a key are shown and exported, with who changed them since', async () => {
+    let text = '';
+    let csv = '';
+    const accesses = await accessesBy(service, async () => {
+      const appended = await appendedBy(service, async () => {
+        text = await show(path('', ofSender()));
+        csv = (await visitor.get(path('/export', { ...ofSender(), format: 'csv' }))).text;
+      });
+      expect(appended).toEqual([]);
+    });
+    expect(text).toContain('3 fields of 2 records.');
+    expect(text).toContain(`${patient.city} ${bad}`);
+    expect(text).toContain(`${later} version 3 by`);
+    expect(
+      csv
+        .split('\r\n')
+        .slice(0, 2)
+        .map((line) => line.split(',').slice(0, 9)),
+    ).toEqual([
+      ['kind', 'id', 'document_id', 'created', 'erased', 'field', 'from', 'to', 'version'],
+      ['patient', patient.id, '', 'no', 'no', 'city', patient.city, bad, '2'],
+    ]);
+    expect(accesses.map(({ action, kind }) => [action, kind])).toEqual(
+      ['shown', 'exported'].flatMap(() => [
+        ['record.changes', undefined],
+        ['record.changes', 'patient'],
+        ['record.changes', 'encounter'],
+      ]),
+    );
+    const { visitor: reader } = await signedIn(service, 'compliance');
+    expect((await reader.get(path('/undo', ofSender()))).text).toContain('An administrator can apply it.');
+    const refused = await appendedBy(service, async () => {
+      expect(await show(path('', { principal: sender }), 400)).toContain('From (UTC) is required');
+      expect((await reader.post(path('/undo'), ofSender())).status).toBe(403);
+    });
+    expect(refused).toEqual([]);
+  });
+
+  test('an undo is planned and applied, and can be undone', async () => {
+    let plan = '';
+    const planned = await appendedBy(service, async () => {
+      plan = await show(path('/undo', ofSender()));
+    });
+    expect(planned).toEqual([]);
+    expect(plan).toContain('Voided, as it was created 1');
+    expect(plan).toContain('Undo these writes');
+    let next = '';
+    const events = await changesBy(service, async () => {
+      const { status, headers } = await visitor.post(path('/undo'), ofSender());
+      next = String(headers.location).replace('/dashboard', '');
+      expect(status).toBe(303);
+    });
+    expect(events.map(({ type, metadata }) => [type, metadata.principal.id])).toEqual([
+      ['EncounterUpserted', userId],
+    ]);
+    const after = await show(next);
+    expect(after).toContain('1 record undone.');
+    expect(after).toContain('With values from before 1');
+    await visitor.post(path('/undo'), Object.fromEntries(new URLSearchParams(next.split('?')[1])));
+    const { body } = await service.get(`/integration/encounters/${encounter.id}`);
+    expect(body.record.voided_at).toBeUndefined();
+  });
+});
