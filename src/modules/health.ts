@@ -234,6 +234,7 @@ const needs: Record<Role, readonly StoreName[]> = {
   projector: ['event_log', 'read_models'],
   webhooks: ['event_log', 'state_store'],
   heads: ['event_log', 'read_models', 'state_store'],
+  warehouse: ['event_log', 'state_store'],
   mllp: ['event_log', 'state_store', 'document_store'],
 };
 

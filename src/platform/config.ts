@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { type Role, settings } from './settings.ts';
+import { type Role, settings, type WarehouseSetting } from './settings.ts';
 
 /** Default without a setting. */
 const MOST_USUAL_THREADS = 4;
@@ -60,6 +60,8 @@ export interface Config {
   /** A path, `file:`, `gs:` or `https:`; undefined: heads are not sent. */
   headsTo: string | undefined;
   headsEveryMinutes: number;
+  warehouses: WarehouseSetting[];
+  warehousesEverySeconds: number;
   /** Base64; undefined: kept in `dataDir`. */
   deidentificationKey: string | undefined;
   /** Base64; undefined: kept in `dataDir`. */
@@ -128,11 +130,17 @@ function usualRequestThreads(): number {
   return Math.min(MOST_USUAL_THREADS, Math.max(1, availableParallelism() - 2));
 }
 
-/** Heads cannot be sent without a place for them. */
-function rolesOf({ ROLES, HEADS_TO }: z.output<typeof settings>): Role[] {
-  const roles = HEADS_TO === undefined ? ROLES.filter((role) => role !== 'heads') : ROLES;
-  if (roles.length === 0)
-    throw new ConfigError('Bad settings: ROLES has only heads, and HEADS_TO is not set');
+/** Heads cannot be sent without a place for them, nor warehouses written. */
+function rolesOf({ ROLES, HEADS_TO, WAREHOUSES }: z.output<typeof settings>): Role[] {
+  const unset: Role[] = [
+    ...(HEADS_TO === undefined ? (['heads'] as const) : []),
+    ...(WAREHOUSES === undefined ? (['warehouse'] as const) : []),
+  ];
+  const roles = ROLES.filter((role) => !unset.includes(role));
+  if (roles.length === 0) {
+    const setting = ROLES.includes('heads') ? 'HEADS_TO' : 'WAREHOUSES';
+    throw new ConfigError(`Bad settings: ROLES has only ${ROLES.join(', ')}, and ${setting} is not set`);
+  }
   return roles;
 }
 
@@ -190,6 +198,8 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     signingKey: values.SIGNING_KEY,
     headsTo: values.HEADS_TO,
     headsEveryMinutes: values.HEADS_EVERY_MINUTES,
+    warehouses: values.WAREHOUSES ?? [],
+    warehousesEverySeconds: values.WAREHOUSES_EVERY_SECONDS,
     deidentificationKey: values.DEIDENTIFICATION_KEY,
     webhookSecretsKey: values.WEBHOOK_SECRETS_KEY,
     totpSecretsKey: values.TOTP_SECRETS_KEY,

@@ -224,6 +224,34 @@ const headsPlace = z.string().superRefine((value, context) => {
   for (const { message } of error?.issues ?? []) context.addIssue({ code: 'custom', message });
 });
 
+/** A warehouse that the role `warehouse` writes. */
+export interface WarehouseSetting {
+  workspace: string;
+  deidentified: boolean;
+  /** A folder, by its path or as `file:`, or the URL of a PostgreSQL database. */
+  place: string;
+}
+
+/** Warehouses, by what they are made from. */
+const warehouses = z
+  .string()
+  .transform((value) =>
+    value.split(',').map((one) => /^\s*([a-z0-9_]{2,40})(\/deidentified)?=(\S.*)$/.exec(one)),
+  )
+  .refine((found) => found.every((one) => one !== null), {
+    error: 'must be a list such as clinic=/srv/warehouse,clinic/deidentified=postgres://db/research',
+    abort: true,
+  })
+  .transform((found) =>
+    found.map(
+      (one): WarehouseSetting => ({
+        workspace: one?.[1] ?? '',
+        deidentified: one?.[2] !== undefined,
+        place: (one?.[3] ?? '').trim(),
+      }),
+    ),
+  );
+
 /** A mail server, with its user and password. */
 const smtpUrl = z.url({
   protocol: /^smtps?$/,
@@ -262,7 +290,7 @@ const networks = z
   .transform(parts);
 
 /** What a process can do; several processes share the work by each doing less. */
-const usualRoles = ['api', 'projector', 'webhooks', 'heads'] as const;
+const usualRoles = ['api', 'projector', 'webhooks', 'heads', 'warehouse'] as const;
 const allRoles = [...usualRoles, 'mllp'] as const;
 
 export type Role = (typeof allRoles)[number];
@@ -387,6 +415,16 @@ export const settings = z.object({
     wholeNumber(1, 525_600).default(60),
     'How often to send a head for each workspace that has grown since its last one.',
   ),
+  WAREHOUSES: variable(
+    warehouses.optional(),
+    'The warehouses that the role `warehouse` writes: a comma-separated list of `WORKSPACE=PLACE`, or ' +
+      '`WORKSPACE/deidentified=PLACE` for the de-identified view. A place is a folder or a `postgres:` URL.',
+    'none',
+  ),
+  WAREHOUSES_EVERY_SECONDS: variable(
+    wholeNumber(1, 86_400).default(60),
+    'How often to add what was recorded.',
+  ),
   DEIDENTIFICATION_KEY: variable(
     oneOrTwo(base64(32)).optional(),
     'Keys the hashes that replace ids in the de-identified view: 32 bytes or more, base64, the same for ' +
@@ -478,8 +516,8 @@ export const settings = z.object({
       .transform((value) => value.split(',').map((role) => role.trim()))
       .pipe(z.array(z.enum(allRoles, { error: `must be a list of ${allRoles.join(', ')}` }))),
     'What this process does: `api` answers requests, `projector` keeps the read models up to date, ' +
-      '`webhooks` sends messages, `heads` signs and sends heads if `HEADS_TO` is set, `mllp` accepts HL7 ' +
-      'v2 messages over MLLP.',
+      '`webhooks` sends messages, `heads` signs and sends heads if `HEADS_TO` is set, `warehouse` writes ' +
+      '`WAREHOUSES` if there are any, `mllp` accepts HL7 v2 messages over MLLP.',
   ),
   MLLP_PORT: variable(
     portNumbers.default([2575]),

@@ -29,6 +29,7 @@ import { sharedMemory } from './sharedMemory.ts';
 import { startFailure } from './startFailure.ts';
 import { requireFilled, requireNotMoved } from './stores.ts';
 import { type HeadPauses, type HeadStores, type HeadsRole, startHeads } from './treeHeads.ts';
+import { startWarehouses } from './warehouse.ts';
 import { startWebhooks } from './webhooks.ts';
 
 /** A running service. */
@@ -115,6 +116,8 @@ export async function startService(
       ? await step(startNotifications(config, logger, stores))
       : undefined;
     stops.push(() => notifications?.stop());
+    const stopWarehouses = config.roles.includes('warehouse') ? startWarehouses(config, logger) : undefined;
+    stops.push(() => stopWarehouses?.());
     const health = watchHealth(stores, logger, {
       failing: () => [
         ...(projector?.failing() ? (['projector'] as const) : []),
@@ -164,13 +167,14 @@ async function openHeads(
  * was lost, and may be replaced, is replaced here: where it is not withheld, and no other process can be the one that has it.
  */
 async function neededKeys(config: Config): Promise<ManagedKeyName[]> {
-  const { roles, allowOtherKeys, eventLogUrl, headsTo } = config;
+  const { roles, allowOtherKeys, eventLogUrl, headsTo, warehouses } = config;
   const mayReplace = eventLogUrl.startsWith('sqlite:') || (roles.includes('heads') && headsTo !== undefined);
   const isSigningNeeded = allowOtherKeys && mayReplace && !(await isSigningKeyWithheld(config));
   const needed: ManagedKeyName[] = isSigningNeeded ? ['signing'] : [];
   if (roles.includes('api')) return [...needed, 'deidentification', 'webhookSecrets', 'totpSecrets'];
   if (roles.includes('webhooks')) return [...needed, 'deidentification', 'webhookSecrets'];
-  return roles.includes('mllp') ? [...needed, 'webhookSecrets'] : needed;
+  if (roles.includes('mllp')) return [...needed, 'webhookSecrets'];
+  return warehouses.some(({ deidentified }) => deidentified) ? [...needed, 'deidentification'] : needed;
 }
 
 /** Returns the result of `work`; rejects with the signal's reason as soon as it aborts, whatever the outcome of the work. */

@@ -1,13 +1,19 @@
 import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
 import type { Caller } from '../domain/events/newEvent.ts';
 import { Keyring } from '../modules/keyring.ts';
 import { type WriteWarehouseOptions, writeWarehouse } from '../modules/warehouse/write.ts';
 import type { Config } from '../platform/config.ts';
-import { ServiceError } from '../platform/errors.ts';
+import { describeError, ServiceError } from '../platform/errors.ts';
+import { pause } from '../platform/retry.ts';
+import type { WarehouseSetting } from '../platform/settings.ts';
+import { superviseWorker } from '../platform/threads/workers.ts';
+import { workerUrl } from '../platform/threads/workerUrl.ts';
 import type { EventLog } from '../storage/eventLog.ts';
 import { withLeases } from './exclusiveLock.ts';
 import { managedKeys } from './keys.ts';
-import { openWarehouse } from './openStorage.ts';
+import { openEventLog, openWarehouse } from './openStorage.ts';
 import { requireKeyFolder } from './stores.ts';
 
 interface KeepWarehouseOptions extends Omit<WriteWarehouseOptions, 'pseudonyms'> {
@@ -31,9 +37,8 @@ export function keepWarehouse(
   return withLeases(config.stateUrl, [`warehouse ${name}`], async (hold) => {
     if (!(await hold())) throw new ServiceError('conflict', 'Another process is writing this warehouse.');
     if (deidentified) requireKeyFolder(config.deidentificationKey, config.dataDir);
-    const pseudonyms = deidentified
-      ? await new Keyring(eventLog, managedKeys(config)).loadEpoch('deidentification')
-      : undefined;
+    const keys = new Keyring(eventLog, managedKeys(config));
+    const pseudonyms = deidentified ? () => keys.loadEpoch('deidentification') : undefined;
     const schema = deidentified ? `${caller.workspace}_deidentified` : caller.workspace;
     const warehouse = await openWarehouse(place, schema);
     try {
@@ -42,4 +47,50 @@ export function keepWarehouse(
       await warehouse.close();
     }
   });
+}
+
+const RETRY_MS = 30_000;
+
+/** What the thread reports: the workspace of a warehouse that could not be written, and why. */
+export interface WarehouseMessage {
+  kind: 'retrying';
+  workspace: string;
+  problem: string | undefined;
+  error: Record<string, unknown>;
+}
+
+/** Keeps all warehouses of the settings up to date until the signal; what fails is tried again half a minute later. */
+export async function keepWarehouses(
+  config: Config,
+  signal: AbortSignal,
+  report: (message: WarehouseMessage) => void,
+): Promise<void> {
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const follow = { everyMs: config.warehousesEverySeconds * 1_000, signal };
+  const keep = async ({ workspace, ...warehouse }: WarehouseSetting) => {
+    const principal = { type: 'service', id: 'warehouse' } as const;
+    while (!signal.aborted) {
+      const caller = { workspace, principal, requestId: uuidv7() };
+      await keepWarehouse(config, eventLog, caller, { ...warehouse, follow }).catch((error) => {
+        const problem = error instanceof ServiceError ? (error.problem ?? error.message) : undefined;
+        report({ kind: 'retrying', workspace, problem, error: describeError(error) });
+      });
+      await pause(RETRY_MS, signal);
+    }
+  };
+  await Promise.all(config.warehouses.map(keep));
+  await eventLog.close();
+}
+
+/** Starts the writing of warehouses in its own thread, so that it never delays a request; the returned function ends it. */
+export function startWarehouses(config: Config, logger: Logger): () => Promise<void> {
+  return superviseWorker<WarehouseMessage>(
+    workerUrl('warehouseWorker', import.meta.url),
+    { config },
+    {
+      onMessage: ({ kind: _, ...fields }) =>
+        logger.warn(fields, 'a warehouse cannot be written; it is retried'),
+      onError: (error) => logger.error({ error: describeError(error) }, 'the writing of warehouses failed'),
+    },
+  );
 }

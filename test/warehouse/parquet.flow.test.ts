@@ -7,7 +7,7 @@ import { phi } from '../support/output.ts';
 import { billedPath, freshClaim, sendClaim } from '../support/readiness.ts';
 import { documentForm, documentsPath, samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
-import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, logLines, type TestService } from '../support/service.ts';
 import { filesIn, tableIn } from '../support/warehouse.ts';
 
 const LONG_MS = 60_000;
@@ -193,6 +193,36 @@ onEveryEngine((start) => {
     );
     for (const value of [patient.id, patient.city, encounter.id, '2026-03-14'])
       expect(text).not.toContain(value);
+  });
+
+  test('the role keeps the warehouses of its settings up to date, and goes on after what cannot be written', async () => {
+    const [folder, research] = [temporaryFolder(), temporaryFolder()];
+    const other = temporaryFolder();
+    writeFileSync(join(other, 'notes.txt'), 'mine');
+    const clinic = service.workspaceId('clinic');
+    const role = await service.another({
+      ROLES: 'warehouse',
+      WAREHOUSES: `${clinic}=${folder}, ${clinic}/deidentified=${research}, ${clinic}=${other}`,
+      WAREHOUSES_EVERY_SECONDS: '1',
+    });
+    try {
+      const payer = samples.payer();
+      await post('/integration/payers', payer);
+      const idsIn = async (place: string) => (await tableIn(place, 'payers')).map(({ id }) => id);
+      await eventually(async () => expect(await idsIn(folder)).toContain(payer.id));
+      await eventually(async () => expect(await idsIn(research)).toHaveLength((await idsIn(folder)).length));
+      const later = samples.payer();
+      await post('/integration/payers', later);
+      await eventually(async () => expect(await idsIn(folder)).toContain(later.id));
+      expect(await idsIn(research)).not.toContain(payer.id);
+    } finally {
+      await role.stop();
+    }
+    expect(logLines('a warehouse cannot be written')).toContainEqual(
+      expect.objectContaining({ workspace: clinic, problem: expect.stringContaining('is not empty') }),
+    );
+    // Whoever continues need not wait for it.
+    await write(folder);
   });
 
   test('what was made from something else, or is something else, is not continued', async () => {

@@ -21,8 +21,8 @@ interface WriteWarehousePorts {
 }
 
 export interface WriteWarehouseOptions {
-  /** Of the de-identified view; undefined for the full one. */
-  pseudonyms?: PseudonymKey | undefined;
+  /** Loads the key of the de-identified view, again before each commit; undefined for the full view. */
+  pseudonyms?: (() => Promise<PseudonymKey>) | undefined;
   /** Keeps following the log, with so many milliseconds between commits, until the signal. Default: up to the end that the log has. */
   follow?: { everyMs: number; signal: AbortSignal } | undefined;
   /** Called after each commit, with the position of the warehouse and the number of changes to its tables. */
@@ -37,8 +37,9 @@ export interface WriteWarehouseOptions {
 export async function writeWarehouse(
   { eventLog, warehouse }: WriteWarehousePorts,
   caller: Caller,
-  { pseudonyms, follow, onCommit }: WriteWarehouseOptions = {},
+  { pseudonyms: loadPseudonyms, follow, onCommit }: WriteWarehouseOptions = {},
 ): Promise<void> {
+  const pseudonyms = await loadPseudonyms?.();
   const view = pseudonyms ? 'deidentified' : 'full';
   const tables = tablesOfView(view);
   const origin: WarehouseOrigin = {
@@ -64,6 +65,7 @@ export async function writeWarehouse(
     await rows.add(batch);
     const isDue = rows.events >= CHANGES_AT_ONCE || (batch.caughtUp && (rows.events > 0 || isNew));
     if (!isDue) continue;
+    if ((await loadPseudonyms?.())?.epoch !== pseudonyms?.epoch) throw otherOrigin(differences.view);
     const query = { format: warehouse.format, view };
     const shown: DisclosedRange = {
       ranges: [{ from: position + 1, to: batch.position }],
