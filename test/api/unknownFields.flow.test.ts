@@ -42,7 +42,7 @@ onEmbeddedEngines((start) => {
         'replayWebhook',
         'reportClaimOutcome',
       ],
-      ...['rotateWebhookSecret', 'search', 'updateWebhook'],
+      ...['rotateWebhookSecret', 'search', 'setPayerRule', 'setPayerRules', 'updateWebhook'],
     ]);
     const appended = await appendedBy(service, async () => {
       for (const { id, method, address, fields } of bodies) {

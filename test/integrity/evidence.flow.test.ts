@@ -22,6 +22,7 @@ import { signStatement } from '../../src/modules/integrity/signing.ts';
 import {
   setBillingEntity,
   setFilingLimit,
+  setPayerRules,
   setRequiredDocument,
   setRule,
   setTimeZone,
@@ -97,6 +98,9 @@ onEveryEngine((start) => {
     await setFilingLimit(service.eventLog, caller, { limit: 'P1Y' });
     await setBillingEntity(service.eventLog, caller, { entity: 'facility' });
     await setTimeZone(service.eventLog, caller, 'America/Chicago');
+    const demand = { field: 'patient.city', must: { present: true } };
+    const rules = { own: { ...demand, severity: 'warns', text: 'Ask for the city.' } } as const;
+    await setPayerRules(service.eventLog, { ...caller, requestId: uuidv7() }, rules, { isWhole: false });
     const required = { visit_type: 'inpatient', category: 'referral', required: true } as const;
     await setRequiredDocument(service.eventLog, caller, required);
     const { eventLog } = service;

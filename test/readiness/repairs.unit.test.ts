@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { catalog, catalogEntry } from '../../src/domain/records/catalog.ts';
+import { catalog, catalogEntry, isUsedField } from '../../src/domain/records/catalog.ts';
 import { qualityWarnings } from '../../src/domain/records/fold.ts';
 import { referenceOf } from '../../src/domain/records/schema/fields.ts';
-import { isUsedField, repairsIn } from '../../src/modules/readiness/rules/facts.ts';
+import { repairsIn } from '../../src/modules/readiness/rules/facts.ts';
 import { appliesAt, findingsOf } from '../../src/modules/readiness/rules/index.ts';
 import { repairedFields } from '../../src/modules/readiness/rules/repairs.ts';
 import { noSettings, type RuleSettings } from '../../src/modules/readiness/rules/rule.ts';

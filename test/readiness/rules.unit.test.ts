@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { claimParts } from '../../src/domain/events/readinessEvents.ts';
-import { catalogEntry } from '../../src/domain/records/catalog.ts';
+import { catalogEntry, isUsedField } from '../../src/domain/records/catalog.ts';
 import { type DocumentCategory, documentFieldsSchema } from '../../src/domain/records/document.ts';
 import { isInput } from '../../src/modules/readiness/inputs.ts';
 import { filingLimitNear, timelyFiling } from '../../src/modules/readiness/rules/dates.ts';
@@ -10,7 +10,7 @@ import {
   duplicateOfBilled,
   suspectedDuplicate,
 } from '../../src/modules/readiness/rules/encounter.ts';
-import { isUsedField, namedBy, partsOf, sameVisitOf } from '../../src/modules/readiness/rules/facts.ts';
+import { namedBy, partsOf, sameVisitOf } from '../../src/modules/readiness/rules/facts.ts';
 import { noLimits } from '../../src/modules/readiness/rules/filingLimits.ts';
 import { appliesAt, findingsOf, rules } from '../../src/modules/readiness/rules/index.ts';
 import {

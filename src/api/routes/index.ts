@@ -18,6 +18,7 @@ import type { FhirPorts } from './fhir.ts';
 import { readDocumentHistory, readRecordHistory } from './history.ts';
 import { receiveMessages } from './hl7.ts';
 import { recordImport } from './imports.ts';
+import { payerRuleEndpoints } from './payerRules.ts';
 import { type ProofPorts, readDocumentProof, readRecordProof } from './proofs.ts';
 import { readinessEndpoints } from './readiness.ts';
 import { answerEndpoints } from './readinessAnswers.ts';
@@ -50,6 +51,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   ...readinessEndpoints,
   ...causeEndpoints,
   ...answerEndpoints,
+  ...payerRuleEndpoints,
   ...claimDraftEndpoints,
   ...billingEndpoints,
   sendBatch,

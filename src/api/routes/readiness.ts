@@ -13,7 +13,8 @@ import { readReadiness } from '../../modules/readiness/queries.ts';
 import type { CausedFinding } from '../../modules/readiness/replay.ts';
 import { type AllAnswers, answerKey, answerPrincipals } from '../../modules/readiness/rules/answers.ts';
 import { filingLimitSchema } from '../../modules/readiness/rules/filingLimits.ts';
-import { rules } from '../../modules/readiness/rules/index.ts';
+import { ruleOf } from '../../modules/readiness/rules/index.ts';
+import { isPayerRuleCode } from '../../modules/readiness/rules/payerRules.ts';
 import { ownerOf, owners, severities } from '../../modules/readiness/rules/rule.ts';
 import { readWorklist, type Worklist, type WorklistProgress } from '../../modules/readiness/worklist.ts';
 import type { WorklistSelection } from '../../modules/readiness/worklistFanOut.ts';
@@ -55,9 +56,20 @@ export const ownerSchema = z.enum(owners).meta({
     'the provider, `practice` the facility, `billing` the payer and the claim',
 });
 
+/** The code of a rule. */
+export const ruleCode = z
+  .string()
+  .refine((code) => ruleOf(code) !== undefined || isPayerRuleCode(code), {
+    error: 'must be the code of a rule: of the service, or payer. and the id of a rule of a payer',
+  })
+  .meta({
+    description: 'The code of a rule of the service; or of a rule of a payer: `payer.` and its id',
+    examples: ['policy_number_missing'],
+  });
+
 const findingSchema = z
   .object({
-    rule: z.enum(rules.map(({ code }) => code)),
+    rule: ruleCode,
     severity: z.enum(severities).meta({
       description: '`blocks`: the payer would refuse the claim; `warns`: it may',
     }),
@@ -267,8 +279,6 @@ function findingView(
 }
 
 const kinds = catalog.map(({ kind }) => kind);
-const ruleCode = z.enum(rules.map(({ code }) => code));
-
 const day = (description: string) => requiredDay('2026-03-14', description).optional();
 
 /** Query of the worklist, without the page. */

@@ -6,13 +6,14 @@ import { causesAccesses } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import {
   type Cause,
+  type CausesPage,
   causeColumns,
   causeGroupings,
   causeLine,
   readAllCauses,
   readCauses,
 } from '../../modules/readiness/causes.ts';
-import { ruleOf, rules } from '../../modules/readiness/rules/index.ts';
+import { ruleOf } from '../../modules/readiness/rules/index.ts';
 import { severities } from '../../modules/readiness/rules/rule.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { csvLine } from '../../platform/csv.ts';
@@ -26,6 +27,7 @@ import {
   ownerSchema,
   progressSchema,
   progressView,
+  ruleCode,
   selectionOf,
   worklistFilterSchema,
 } from './readiness.ts';
@@ -49,7 +51,7 @@ const count = z.int().min(0);
 
 const causeSchema = z
   .object({
-    rule: z.enum(rules.map(({ code }) => code)),
+    rule: ruleCode,
     severity: z.enum(severities).meta({ description: 'Of the most severe of the findings' }),
     owner: ownerSchema,
     title: z.string().meta({ description: 'What the rule requires' }),
@@ -125,22 +127,25 @@ const readReadinessCauses = endpoint({
     const caller = callerOf(context);
     const page = { limit, pageToken };
     const found = await readCauses(ports, caller.workspace, selectionOf(asked), group_by, page);
-    const { items, next_page_token, encounters, isWhole, progress, today } = found;
+    const { items, next_page_token, encounters, isWhole, progress } = found;
     const named = { limit, page_token: pageToken, group_by, ...asked };
     await recordAccess(ports.eventLog, caller, ...causesAccesses(items, named));
     return {
       body: {
-        ...{ items: items.map((cause) => causeView(cause, today)), next_page_token, encounters },
+        ...{ items: items.map((cause) => causeView(cause, found)), next_page_token, encounters },
         ...{ is_whole: isWhole, progress: progressView(progress) },
       },
     };
   },
 });
 
-function causeView(cause: Cause, today: string): z.infer<typeof causeSchema> {
+function causeView(
+  cause: Cause,
+  { today, settings }: Pick<CausesPage, 'today' | 'settings'>,
+): z.infer<typeof causeSchema> {
   const { rule, severity, owner, record = null, encounters, blocked, oldestDay, filing } = cause;
   return {
-    ...{ rule, severity, owner, title: ruleOf(rule)?.title ?? rule, record, encounters, blocked },
+    ...{ rule, severity, owner, title: ruleOf(rule, settings)?.title ?? rule, record, encounters, blocked },
     oldest_day: oldestDay ?? null,
     filing: filingView(filing, today),
     encounter_ids: cause.encounterIds,

@@ -8,6 +8,7 @@ import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
 import { eventDiffers } from '../../modules/integrity/proofs.ts';
 import { nothingToAnswer, severalRecords } from '../../modules/readiness/answerCommands.ts';
 import { billedThoughVoid, notBilled, unknownClaim } from '../../modules/readiness/billingCommands.ts';
+import { payerRuleIdSchema } from '../../modules/readiness/rules/payerRuleData.ts';
 import { formatMessage } from '../../modules/records/commands/documentFormat.ts';
 import { referencesNotFound } from '../../modules/records/commands/references.ts';
 import {
@@ -79,6 +80,17 @@ const billingResponses = {
       conflict: nothingToAnswer(),
       idempotency_key_in_use: keyInUse(),
     },
+  },
+  InvalidPayerRule: {
+    description: 'The body is not valid; nothing was set.',
+    errors: {
+      validation_failed: problemOf(() => validate(payerRuleIdSchema, 'Member ID')),
+      malformed_body: malformedBody('is not valid JSON'),
+    },
+  },
+  PayerRuleNotFound: {
+    description: 'The workspace has no such rule, or a rule cannot have this id.',
+    errors: { not_found: notFound('Rule') },
   },
   ClaimNotFound: {
     description: 'The workspace has no such encounter, or it was not billed with a claim of this id.',

@@ -1,6 +1,7 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { type DocumentCategory, documentFieldsSchema } from '../../domain/records/document.ts';
 import { visitTypes } from '../../domain/records/kinds/encounter.ts';
+import { validate } from '../../domain/records/schema/validation.ts';
 import { billingNpi } from '../../modules/readiness/rules/billingEntity.ts';
 import { timelyFiling } from '../../modules/readiness/rules/dates.ts';
 import { documentMissing } from '../../modules/readiness/rules/encounter.ts';
@@ -14,11 +15,14 @@ import {
   limitText,
 } from '../../modules/readiness/rules/filingLimits.ts';
 import { rules } from '../../modules/readiness/rules/index.ts';
+import { payerRuleChangesSchema } from '../../modules/readiness/rules/payerRuleData.ts';
+import { payerRulesIn } from '../../modules/readiness/rules/payerRules.ts';
 import {
   type BillingEntities,
   type BillingEntity,
   billingEntities,
   choiceOf,
+  type OfPayers,
   type RequiredDocuments,
   type RuleChoice,
   readRuleSettings,
@@ -27,12 +31,22 @@ import {
 import {
   setBillingEntity,
   setFilingLimit,
+  setPayerRules,
   setRequiredDocument,
   setRule,
   setTimeZone,
 } from '../../modules/readiness/settings.ts';
 import { withWorkspace } from '../../server/stores.ts';
-import { example, printable, writeBelow, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
+import { readJsonFile } from '../lib/files.ts';
+import {
+  counted,
+  example,
+  printable,
+  writeBelow,
+  writeJson,
+  writeLine,
+  writeTable,
+} from '../lib/terminal.ts';
 import { addScorecardCommand, addSimulateCommand } from './readinessAnalyses.ts';
 import { addAnswerCommand } from './readinessAnswer.ts';
 
@@ -44,12 +58,16 @@ async function listRules({ workspace, json }: { workspace: string; json?: boolea
     const required = requiredRows(settings.requiredDocuments);
     const entities = entityRows(settings.billingEntities);
     const { timeZone } = settings;
-    const found = rules.map((rule) => ({
+    const payerChoices = [...(settings.payerChoices?.values() ?? [])];
+    const found = [...rules, ...payerRulesIn(settings)].map((rule) => ({
       rule: rule.code,
       choice: choiceOf(settings, rule),
       default: rule.severity,
       title: rule.title,
       source: rule.source,
+      payer_choices: payerChoices
+        .filter((one) => one.rule === rule.code)
+        .map(({ rule: _, ...choice }) => choice),
       ...(rule === timelyFiling && { limits, time_zone: timeZone }),
       ...(rule === billingNpi && { billing_entities: entities }),
       ...(rule === documentMissing && { required }),
@@ -60,7 +78,11 @@ async function listRules({ workspace, json }: { workspace: string; json?: boolea
     }
     writeTable(
       ['RULE', 'CHOICE', 'DEFAULT', 'WHAT IT DEMANDS'],
-      found.map((one) => [one.rule, one.choice, one.default, one.title]),
+      found.map((one) => [one.rule, one.choice, one.default, printable(one.title)]),
+    );
+    writeBelow(
+      ['RULE', 'FOR', 'CHOICE'],
+      payerChoices.map(({ rule, choice, ...payers }) => [rule, payersText(payers), choice]),
     );
     writeBelow(
       ['FILING LIMIT OF', 'LIMIT'],
@@ -82,6 +104,11 @@ async function listRules({ workspace, json }: { workspace: string; json?: boolea
       required.map(({ visit_type: visitType, category }) => [visitType, category]),
     );
   });
+}
+
+/** Returns what a setting for some payers is for. */
+function payersText({ payer_id: id, payer_type: type }: OfPayers): string {
+  return id === undefined ? `payers of the type ${printable(type ?? '')}` : `payer ${printable(id)}`;
 }
 
 interface LimitRow {
@@ -155,13 +182,28 @@ export function addReadinessCommands(readiness: Command): void {
           "rule's own severity",
       ).choices([...ruleChoices, 'default']),
     )
+    .option('--payer <id>', 'only for claims to this payer')
+    .addOption(new Option('--payer-type <type>', 'only for claims to payers of this type').conflicts('payer'))
     .requiredOption('--workspace <id>', 'the workspace')
-    .addHelpText('after', example('chartledger readiness set taxonomy_code warns --workspace clinic'))
-    .action((rule: string, choice: RuleChoice | 'default', { workspace }: SettingOptions) =>
-      withWorkspace(workspace, async ({ eventLog, caller }) => {
-        await setRule(eventLog, caller, rule, choice);
-        writeLine(`Rule ${rule} in workspace ${workspace}: ${choice}.`);
-      }),
+    .addHelpText(
+      'after',
+      example(
+        'chartledger readiness set taxonomy_code warns --workspace clinic',
+        'chartledger readiness set gender_missing blocks --payer-type medicare --workspace clinic',
+      ),
+    )
+    .action(
+      (
+        rule: string,
+        choice: RuleChoice | 'default',
+        { payer, payerType, workspace }: SettingOptions & { payer?: string; payerType?: string },
+      ) =>
+        withWorkspace(workspace, async ({ eventLog, caller }) => {
+          const payers = { payer_id: payer, payer_type: payerType };
+          await setRule(eventLog, caller, rule, choice, payers);
+          const whose = payer === undefined && payerType === undefined ? '' : ` for ${payersText(payers)}`;
+          writeLine(`Rule ${rule}${whose} in workspace ${workspace}: ${choice}.`);
+        }),
     );
 
   readiness
@@ -277,6 +319,35 @@ export function addReadinessCommands(readiness: Command): void {
           writeLine(`Document ${category} of ${visitType} in workspace ${workspace}: ${isRequired}.`);
         }),
     );
+
+  readiness
+    .command('export-rules')
+    .description('Write the rules of payers as JSON, as import-rules reads them.')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addHelpText('after', example('chartledger readiness export-rules --workspace clinic > rules.json'))
+    .action(({ workspace }: SettingOptions) =>
+      withWorkspace(workspace, async ({ eventLog }) => {
+        const { payerRules = new Map() } = await readRuleSettings(eventLog, workspace);
+        writeJson(Object.fromEntries(payerRules));
+      }),
+    );
+
+  readiness
+    .command('import-rules')
+    .description(
+      'Set rules of payers from a JSON file: an object with a rule for each id, or null to remove it. Other rules stay as they are.',
+    )
+    .argument('<file>', 'the JSON file')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addHelpText('after', example('chartledger readiness import-rules rules.json --workspace clinic'))
+    .action(async (file: string, { workspace }: SettingOptions) => {
+      const given = validate(payerRuleChangesSchema, await readJsonFile(file));
+      await withWorkspace(workspace, async ({ eventLog, caller }) => {
+        const outcome = await setPayerRules(eventLog, caller, given, { isWhole: false });
+        const count = counted(Object.keys(given).length, 'rule');
+        writeLine(`Rules of payers in workspace ${workspace}: ${count} in the file, ${outcome}.`);
+      });
+    });
 
   addAnswerCommand(readiness);
   addSimulateCommand(readiness);

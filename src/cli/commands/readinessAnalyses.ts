@@ -151,7 +151,7 @@ export function addSimulateCommand(readiness: Command): void {
       'Simulate other settings on the encounters of the workspace, and report how many would change state, ' +
         'by payer and rule. Changes nothing. The file is JSON with the settings to change: {"rules": ' +
         '{"facility_tax_id": "warns"}, "filing_limits": {"default": "P6M", "payers": {"payer-1": "P90D"}}, ' +
-        '"billing_entities": {"default": "facility"}, "required_documents": {"inpatient": ["discharge_summary"]}}.',
+        '"billing_entities": {"default": "facility"}, "payer_rules": {"member_id": null}, "required_documents": {"inpatient": ["discharge_summary"]}}.',
     )
     .requiredOption('--workspace <id>', 'the workspace')
     .requiredOption('--rules <file>', 'the settings')

@@ -134,6 +134,7 @@ const ownTypes = {
   RequiredDocumentSet: [],
   BillingEntitySet: [],
   BillingTimeZoneSet: [],
+  PayerRulesSet: [],
   CodeSetLoaded: [],
   SourceConfigured: [],
   SourceRemoved: [],

@@ -114,3 +114,16 @@ export function referredIds(
   }
   return [...ids];
 }
+
+/** Kinds of the records on which a claim is based. */
+export const usedKinds: readonly string[] = catalog
+  .filter(({ usedInClaim }) => Object.values(usedInClaim).includes(true))
+  .map(({ kind }) => kind);
+
+/** Whether a claim uses a field of a record, as its kind says; `field` may be dotted. */
+export function isUsedField(kind: string, field: string): boolean {
+  const [name = '', inner] = field.split('.');
+  const { usedInClaim, nested } = catalogEntry(kind);
+  const object = inner === undefined ? undefined : nested.find((one) => one.field === name)?.object;
+  return (usedInClaim[name] ?? false) && (object?.usedInClaim[inner ?? ''] ?? true);
+}

@@ -3,7 +3,7 @@ import { unavailable } from '../../platform/errors.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
-import { dayOf, type Owner, type Severity } from './rules/rule.ts';
+import { dayOf, type Owner, type RuleSettings, type Severity } from './rules/rule.ts';
 import {
   lookThrough,
   MOST_COUNTED,
@@ -137,6 +137,7 @@ export interface CausesPage extends Page<Cause>, Pick<Causes, 'encounters' | 'is
   progress: WorklistProgress;
   /** The day that it is in the workspace, such as `2026-03-14`. */
   today: string;
+  settings: RuleSettings;
 }
 
 /**
@@ -153,7 +154,7 @@ export async function readCauses(
   const scope = ['causes', workspace, selection, grouping];
   const from = pageToken === undefined ? 0 : decodeToken(pageToken, scope);
   await requireSelectedRecords(eventLog, workspace, selection);
-  const { today, ...progress } = await readProgress({ eventLog, readModels }, workspace);
+  const { today, settings, ...progress } = await readProgress({ eventLog, readModels }, workspace);
   const { causes, ...rest } = await findCauses(readModels, workspace, selection, grouping, MOST_COUNTED);
   const next = from + limit;
   return {
@@ -161,7 +162,7 @@ export async function readCauses(
     items: causes.slice(from, next),
     next_page_token: next < causes.length ? encodeToken(next, scope) : null,
     progress,
-    today,
+    ...{ today, settings },
   };
 }
 

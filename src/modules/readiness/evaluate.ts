@@ -26,9 +26,8 @@ import { appliesAt, type Finding, findingsOf, readinessState } from './rules/ind
 import {
   type BilledRecord,
   type BillingFacts,
-  choiceOf,
   documentCategories,
-  type Rule,
+  isOff,
   type RuleSettings,
   readRuleSettings,
 } from './rules/rule.ts';
@@ -110,8 +109,8 @@ export async function evaluate(
     (facts) =>
       own.has(facts.encounter.id) || (isUnsure(facts.encounter.id) && isFilingDue(facts, settings, now)),
   );
-  const isOff = (rule: Rule) => choiceOf(settings, rule) === 'off';
-  const compared = isOff(suspectedDuplicate) && isOff(duplicateOfBilled) ? [] : encounters;
+  const compared =
+    isOff(settings, suspectedDuplicate) && isOff(settings, duplicateOfBilled) ? [] : encounters;
   const [documents, billed, visits] = await Promise.all([
     documentCategories(readModels, workspace, encounters, requiredDocuments),
     readBilling(eventLog, workspace, asked),
@@ -119,7 +118,7 @@ export async function evaluate(
   ]);
   const othersOf = ([id, { members }]: [string, Visit]) =>
     members.flatMap(({ record }) => (record && record.id !== id ? [record.id] : []));
-  const others = new Set(isOff(duplicateOfBilled) ? [] : [...visits].flatMap(othersOf));
+  const others = new Set(isOff(settings, duplicateOfBilled) ? [] : [...visits].flatMap(othersOf));
   const sameVisitBilled = await readClaims(eventLog, workspace, [...(await mayBeBilled([...others]))]);
   return new Map(
     all.flatMap((named) => {

@@ -23,8 +23,8 @@ import {
   type BilledRecord,
   type BilledVersion,
   type BillingFacts,
-  choiceOf,
   evolveRuleSettings,
+  isOff,
   noSettings,
   type RuleSettings,
   readTaxonomySets,
@@ -102,7 +102,7 @@ export class BillingHistory {
       await this.#readDocuments(encounterId);
     }
     const present = { ...noSettings, ...settings.at(-1)?.settings };
-    if ([suspectedDuplicate, duplicateOfBilled].some((rule) => choiceOf(present, rule) !== 'off')) {
+    if ([suspectedDuplicate, duplicateOfBilled].some((rule) => !isOff(present, rule))) {
       if (isPresent) await caughtUp(this.#ports, recordsModel, 'readiness');
       await this.#readOthers(encounterId, encounters);
     }

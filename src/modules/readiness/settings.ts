@@ -1,10 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject, RecordedEvent } from '../../domain/events/event.ts';
-import { type Caller, newActorEvent } from '../../domain/events/newEvent.ts';
+import { type Caller, newActorEvent, newEvent } from '../../domain/events/newEvent.ts';
 import { readinessStream, recordStream } from '../../domain/events/streams.ts';
 import { evolveRecord, type RecordState } from '../../domain/records/fold.ts';
 import { isTimeZone, UTC } from '../../domain/records/schema/timeZones.ts';
-import { ServiceError } from '../../platform/errors.ts';
+import { validationError } from '../../domain/records/schema/validation.ts';
+import { notFound, ServiceError } from '../../platform/errors.ts';
 import { appendDecided, type EventLog } from '../../storage/eventLog.ts';
+import { findPreviousAppend } from '../idempotency/keys.ts';
 import { AggregateCache, foldStream } from '../records/queries/records.ts';
 import {
   type FilingLimitSet,
@@ -14,10 +17,14 @@ import {
   limitText,
 } from './rules/filingLimits.ts';
 import { rules } from './rules/index.ts';
+import { MOST_PAYER_RULES } from './rules/payerRuleData.ts';
 import {
   type BillingEntitySet,
   evolveRuleSettings,
   noSettings,
+  type OfPayers,
+  type PayerRulesSet,
+  payerChoiceKey,
   type ReadinessRuleSet,
   type RequiredDocumentSet,
   type RuleChoice,
@@ -153,14 +160,15 @@ async function requireRecord(eventLog: EventLog, workspace: string, kind: string
 }
 
 /**
- * Sets the choice for a rule in the caller's workspace; appends nothing when it is so already. Rejects with
- * `not_found` when there is no such rule, with `unreadable` and `unavailable`.
+ * Sets the choice for a rule in the caller's workspace, for all payers or some; appends nothing when it is so already. Rejects with
+ * `not_found` when there is no such rule or payer, with `unreadable` and `unavailable`.
  */
 export async function setRule(
   eventLog: EventLog,
   caller: Caller,
   code: string,
   choice: RuleChoice | 'default',
+  { payer_id: id, payer_type: type }: OfPayers = {},
 ): Promise<void> {
   if (rules.every((one) => one.code !== code)) {
     throw new ServiceError(
@@ -168,8 +176,50 @@ export async function setRule(
       `Rule ${code} does not exist. \`chartledger readiness rules\` lists all rules.`,
     );
   }
-  const data: ReadinessRuleSet = { rule: code, choice };
-  await changeRuleSettings(eventLog, caller, ({ choices }) =>
-    (choices.get(code) ?? 'default') === choice ? undefined : { type: 'ReadinessRuleSet', data: { ...data } },
-  );
+  if (id !== undefined && choice !== 'default') await requireRecord(eventLog, caller.workspace, 'payer', id);
+  const payers: OfPayers = {
+    ...(id !== undefined && { payer_id: id }),
+    ...(type !== undefined && { payer_type: type.toLowerCase() }),
+  };
+  const data: ReadinessRuleSet = { rule: code, choice, ...payers };
+  await changeRuleSettings(eventLog, caller, ({ choices, payerChoices }) => {
+    const isOfAll = Object.keys(payers).length === 0;
+    const before = isOfAll ? choices.get(code) : payerChoices?.get(payerChoiceKey(code, payers))?.choice;
+    return (before ?? 'default') === choice ? undefined : { type: 'ReadinessRuleSet', data: { ...data } };
+  });
+}
+
+/**
+ * Sets rules of payers in the caller's workspace by their ids, `null` takes one away; `isWhole`: also all others. Resolves with
+ * whether anything changed: it appends one event, or none. Rejects with `not_found` when one that is taken away is not there, with
+ * `validation_failed` when the workspace would have too many, with `unreadable` and `unavailable`.
+ */
+export async function setPayerRules(
+  eventLog: EventLog,
+  caller: Caller,
+  rules: PayerRulesSet['rules'],
+  { isWhole }: { isWhole: boolean },
+): Promise<'updated' | 'unchanged'> {
+  const { workspace } = caller;
+  const stream = readinessStream(workspace);
+  if (await findPreviousAppend(eventLog, stream, caller)) return 'updated';
+  let outcome: 'updated' | 'unchanged' = 'unchanged';
+  const read = () => readRuleSettings(eventLog, workspace);
+  await appendDecided(eventLog, stream, read, ({ payerRules: before = new Map() }) => {
+    const others = isWhole ? [...before.keys()].filter((id) => !Object.hasOwn(rules, id)) : [];
+    const wanted = [...Object.entries(rules), ...others.map((id) => [id, null] as const)];
+    if (wanted.some(([id, rule]) => rule === null && !before.has(id))) throw notFound('Rule');
+    const changes = wanted.filter(([id, rule]) => !isDeepStrictEqual(before.get(id) ?? null, rule));
+    outcome = changes.length > 0 ? 'updated' : 'unchanged';
+    if (changes.length === 0) return undefined;
+    const left =
+      new Set([...before.keys(), ...changes.map(([id]) => id)]).size -
+      changes.filter(([, rule]) => rule === null).length;
+    if (left > MOST_PAYER_RULES)
+      throw validationError([
+        { field: 'rules', message: `must be at most ${MOST_PAYER_RULES} in the workspace` },
+      ]);
+    return newEvent(caller, 'PayerRulesSet', { rules: Object.fromEntries(changes) });
+  });
+  return outcome;
 }

@@ -8,7 +8,14 @@ import { totalOf } from './counts.ts';
 import { evaluate } from './evaluate.ts';
 import { filingLimitSchema, limitedTypes } from './rules/filingLimits.ts';
 import { rules } from './rules/index.ts';
-import { billingEntities, type RuleSettings, readRuleSettings, ruleChoices } from './rules/rule.ts';
+import { payerRuleChangesSchema } from './rules/payerRuleData.ts';
+import {
+  billingEntities,
+  payerChoiceKey,
+  type RuleSettings,
+  readRuleSettings,
+  ruleChoices,
+} from './rules/rule.ts';
 import { readCounts } from './worklistFanOut.ts';
 import {
   billedAmong,
@@ -51,6 +58,17 @@ export const candidateSettingsSchema = exactObject(
       { default: entity.optional(), facilities: z.record(z.string(), entity).optional() },
       'name',
     ).optional(),
+    payer_choices: z
+      .array(
+        exactObject({
+          rule: z.enum(rules.map(({ code }) => code)),
+          choice: z.enum([...ruleChoices, 'default']),
+          payer_id: z.string().optional(),
+          payer_type: z.string().toLowerCase().optional(),
+        }),
+      )
+      .optional(),
+    payer_rules: payerRuleChangesSchema.optional(),
     required_documents: someOf(
       visitTypes.map((type) => [type, z.array(documentFieldsSchema.shape.category)]),
     ),
@@ -77,6 +95,17 @@ export function withCandidates(present: RuleSettings, candidates: CandidateSetti
       byFacility: changed(billingEntities.byFacility, entities.facilities, null),
       ...(typeof entity === 'string' && { default: entity }),
     },
+    payerChoices: changed(
+      present.payerChoices ?? new Map(),
+      Object.fromEntries(
+        (candidates.payer_choices ?? []).map((one) => [
+          payerChoiceKey(one.rule, one),
+          one.choice === 'default' ? null : one,
+        ]),
+      ),
+      null,
+    ),
+    payerRules: changed(present.payerRules ?? new Map(), candidates.payer_rules, null),
     requiredDocuments: changed(present.requiredDocuments, candidates.required_documents, undefined),
   };
 }

@@ -20,7 +20,7 @@ import {
 } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { announcement, type Tally, totalOf } from './counts.ts';
-import { readRuleSettings } from './rules/rule.ts';
+import { type RuleSettings, readRuleSettings } from './rules/rule.ts';
 import {
   type FanOut,
   fanOutsModel,
@@ -117,7 +117,7 @@ export async function readWorklist(
   const scope = [worklistModel, workspace, selection];
   const after = pageToken === undefined ? undefined : placeOf(pageToken, scope);
   await requireSelectedRecords(ports.eventLog, workspace, selection);
-  const { today, ...progress } = await readProgress(ports, workspace);
+  const { settings: _, today, ...progress } = await readProgress(ports, workspace);
   const counts = await readCounts(ports.readModels, workspace, selection);
   const items: WorklistEntry[] = [];
   let scanned = 0;
@@ -167,15 +167,15 @@ export async function requireSelectedRecords(
 
 /**
  * Resolves with how up to date the worklist is; it waits until the worklist is current, unless that clearly takes longer than a time
- * limit, but not for the effect of a change on many encounters; and with the day that it is in the workspace. Rejects with `unavailable`, and with `unreadable` where the rule settings, and so the worklist,
+ * limit, but not for the effect of a change on many encounters; and with the rule settings of the workspace, and the day that it is there. Rejects with `unavailable`, and with `unreadable` where the rule settings, and so the worklist,
  * cannot be read.
  */
 export async function readProgress(
   { eventLog, readModels }: QueryPorts,
   workspace: string,
   waitMs = WAIT_MS,
-): Promise<WorklistProgress & Pick<Worklist, 'today'>> {
-  const { timeZone } = await readRuleSettings(eventLog, workspace);
+): Promise<WorklistProgress & Pick<Worklist, 'today'> & { settings: RuleSettings }> {
+  const settings = await readRuleSettings(eventLog, workspace);
   const head = await eventLog.head();
   const deadline = performance.now() + waitMs;
   for (const pause = growingPauses(); ; await pause()) {
@@ -185,8 +185,8 @@ export async function readProgress(
     const isHopeless = hopelessMs(readModels, worklistModel, reached, head, leftMs) !== undefined;
     if (isThere || leftMs < 0 || isHopeless) {
       const underWay = await underWayIn(readModels, workspace);
-      const today = dayAt(Date.now(), timeZone);
-      return { today, isCurrent: isThere && underWay.length === 0, underWay };
+      const today = dayAt(Date.now(), settings.timeZone);
+      return { settings, today, isCurrent: isThere && underWay.length === 0, underWay };
     }
   }
 }

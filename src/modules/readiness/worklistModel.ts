@@ -69,11 +69,19 @@ export class WorklistRows {
  */
 export function rulesVersion(settings: RuleSettings): string {
   const { choices, filingLimits, requiredDocuments, taxonomySets = 0, billingEntities, timeZone } = settings;
+  const { payerChoices = new Map(), payerRules = new Map() } = settings;
   const sorted = <Value>(map: ReadonlyMap<string, Value>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
   const parts = [
     ...[sorted(choices), filingLimits.default ?? null, sorted(filingLimits.byPayer)],
     ...[sorted(filingLimits.byType), billingEntities.default ?? null, sorted(billingEntities.byFacility)],
-    ...[sorted(requiredDocuments), timeZone, taxonomySets, rulesDigest],
+    ...[
+      sorted(requiredDocuments),
+      timeZone,
+      taxonomySets,
+      rulesDigest,
+      sorted(payerChoices),
+      sorted(payerRules),
+    ],
   ];
   const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12);
   return `${readinessModel}.${digest}`;

@@ -1222,21 +1222,8 @@ class ReadinessFindingCause(TypedDict):
 class ReadinessFinding(TypedDict):
     """A problem with billing an encounter."""
 
-    rule: Literal[
-        "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
-        "filing_limit_near", "filing_limit_unknown", "provider_missing", "provider_npi", "taxonomy_code",
-        "taxonomy_code_missing", "taxonomy_of_organization", "rendering_role", "facility_missing",
-        "facility_npi", "clia_number", "clia_number_form", "visit_type_missing", "facility_type_missing",
-        "visit_at_facility", "billing_npi", "facility_npi_missing", "facility_tax_id", "provider_tax_id",
-        "npi_shared", "document_missing", "primary_insurance_missing", "insurance_rank_gap",
-        "insurance_order", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
-        "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
-        "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
-        "subscriber_address", "payer_code_missing", "payer_type_missing", "other_insurance", "birth_date",
-        "gender_missing", "address_incomplete", "zip_of_other_state", "country_code", "payer_address",
-        "po_box", "zip_plus_four", "billing_zip", "placeholder", "member_id_ssn", "member_id_like_ssn",
-        "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
-    ]
+    # The code of a rule of the service; or of a rule of a payer: `payer.` and its id
+    rule: str
     # `blocks`: the payer would refuse the claim; `warns`: it may
     severity: Literal["blocks", "warns"]
     # Who puts it right: `registration` the patient and coverage, `clinician` the encounter, `credentialing` the provider, `practice` the facility, `billing` the payer and the claim
@@ -1477,21 +1464,8 @@ class WorklistFindingAnswer(TypedDict):
 class WorklistFinding(TypedDict):
     """A problem with billing an encounter."""
 
-    rule: Literal[
-        "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
-        "filing_limit_near", "filing_limit_unknown", "provider_missing", "provider_npi", "taxonomy_code",
-        "taxonomy_code_missing", "taxonomy_of_organization", "rendering_role", "facility_missing",
-        "facility_npi", "clia_number", "clia_number_form", "visit_type_missing", "facility_type_missing",
-        "visit_at_facility", "billing_npi", "facility_npi_missing", "facility_tax_id", "provider_tax_id",
-        "npi_shared", "document_missing", "primary_insurance_missing", "insurance_rank_gap",
-        "insurance_order", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
-        "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
-        "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
-        "subscriber_address", "payer_code_missing", "payer_type_missing", "other_insurance", "birth_date",
-        "gender_missing", "address_incomplete", "zip_of_other_state", "country_code", "payer_address",
-        "po_box", "zip_plus_four", "billing_zip", "placeholder", "member_id_ssn", "member_id_like_ssn",
-        "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
-    ]
+    # The code of a rule of the service; or of a rule of a payer: `payer.` and its id
+    rule: str
     severity: Literal["blocks", "warns"]
     # Who puts it right: `registration` the patient and coverage, `clinician` the encounter, `credentialing` the provider, `practice` the facility, `billing` the payer and the claim
     owner: Literal[
@@ -1558,21 +1532,8 @@ class ReadinessCauseFiling(TypedDict):
 class ReadinessCause(TypedDict):
     """Findings of one rule with one record in common."""
 
-    rule: Literal[
-        "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
-        "filing_limit_near", "filing_limit_unknown", "provider_missing", "provider_npi", "taxonomy_code",
-        "taxonomy_code_missing", "taxonomy_of_organization", "rendering_role", "facility_missing",
-        "facility_npi", "clia_number", "clia_number_form", "visit_type_missing", "facility_type_missing",
-        "visit_at_facility", "billing_npi", "facility_npi_missing", "facility_tax_id", "provider_tax_id",
-        "npi_shared", "document_missing", "primary_insurance_missing", "insurance_rank_gap",
-        "insurance_order", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
-        "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
-        "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
-        "subscriber_address", "payer_code_missing", "payer_type_missing", "other_insurance", "birth_date",
-        "gender_missing", "address_incomplete", "zip_of_other_state", "country_code", "payer_address",
-        "po_box", "zip_plus_four", "billing_zip", "placeholder", "member_id_ssn", "member_id_like_ssn",
-        "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
-    ]
+    # The code of a rule of the service; or of a rule of a payer: `payer.` and its id
+    rule: str
     # Of the most severe of the findings
     severity: Literal["blocks", "warns"]
     # Who puts it right: `registration` the patient and coverage, `clinician` the encounter, `credentialing` the provider, `practice` the facility, `billing` the payer and the claim
@@ -1634,6 +1595,101 @@ class FindingAnswer(TypedDict):
     assigned_to: NotRequired[str | None]
     # What is to be known about it; with `noted`
     note: NotRequired[str]
+
+
+class PayerRules(TypedDict):
+    """The rules of payers in a workspace."""
+
+    # The rules by their ids
+    rules: dict[str, Any]
+
+
+class PayerRulePayer(TypedDict):
+    """The payer of the primary insurance for which it holds, by all that is given; omitted: any"""
+
+    # The caller's id of the payer
+    id: NotRequired[str]
+    # Its `payer_code`; case does not count
+    code: NotRequired[str]
+    # Its `payer_type`; case does not count
+    type: NotRequired[str]
+
+
+class PayerRuleWhenMust(TypedDict):
+    """What a value has to be. Without a value, only `present` is not met"""
+
+    # The whole value matches: characters, classes, bounded counts and alternatives; case counts
+    pattern: NotRequired[str]
+    # `true`: it has a value; `false`: it has none
+    present: NotRequired[bool]
+    # It is one of these values; case does not count
+    one_of: NotRequired[list[str]]
+    # It has the value of this field; case does not count, of times only the day
+    same_as: NotRequired[str]
+    # Its day is before that of this field, or before this day
+    before: NotRequired[str]
+
+
+class PayerRuleWhen(TypedDict):
+    # A field that a claim uses, as the part of the claim and the field of its record
+    field: str
+    # What a value has to be. Without a value, only `present` is not met
+    must: PayerRuleWhenMust
+
+
+class PayerRuleMust(TypedDict):
+    """What a value has to be. Without a value, only `present` is not met"""
+
+    # The whole value matches: characters, classes, bounded counts and alternatives; case counts
+    pattern: NotRequired[str]
+    # `true`: it has a value; `false`: it has none
+    present: NotRequired[bool]
+    # It is one of these values; case does not count
+    one_of: NotRequired[list[str]]
+    # It has the value of this field; case does not count, of times only the day
+    same_as: NotRequired[str]
+    # Its day is before that of this field, or before this day
+    before: NotRequired[str]
+
+
+class PayerRule(TypedDict):
+    """What a payer demands of claims."""
+
+    # The payer of the primary insurance for which it holds, by all that is given; omitted: any
+    payer: NotRequired[PayerRulePayer]
+    # It holds only where all of these are met; one without a value meets only `present: false`
+    when: NotRequired[list[PayerRuleWhen]]
+    # A field that a claim uses, as the part of the claim and the field of its record
+    field: str
+    # What a value has to be. Without a value, only `present` is not met
+    must: PayerRuleMust
+    severity: Literal["blocks", "warns"]
+    # What is to be put right, without any value of a record
+    text: str
+    codes: NotRequired[RuleCodes]
+
+
+class RuleCodes(TypedDict):
+    """Bare codes under which a claim with such a finding is refused."""
+
+    # Of a claim status in a 277CA, such as `562`
+    status: NotRequired[list[str]]
+    # Claim adjustment reason codes, such as `16`
+    carc: NotRequired[list[str]]
+    # Remittance advice remark codes, such as `N257`
+    rarc: NotRequired[list[str]]
+    # Boxes of the CMS-1500, such as `1a`
+    box: NotRequired[list[str]]
+
+
+class PayerRulesWritten(TypedDict):
+    """Rules of payers were set."""
+
+    # Always `true`
+    success: bool
+    message: str
+    # `unchanged`: they were so already; nothing was written
+    outcome: Literal["updated", "unchanged"]
 
 
 class ClaimDraft(TypedDict):
@@ -2388,21 +2444,7 @@ class WorklistQuery(TypedDict):
         "ready", "self_pay", "blocked", "rejected", "not_completed", "voided",
     ]]
     # Encounters with a finding of this rule
-    rule: NotRequired[Literal[
-        "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
-        "filing_limit_near", "filing_limit_unknown", "provider_missing", "provider_npi", "taxonomy_code",
-        "taxonomy_code_missing", "taxonomy_of_organization", "rendering_role", "facility_missing",
-        "facility_npi", "clia_number", "clia_number_form", "visit_type_missing", "facility_type_missing",
-        "visit_at_facility", "billing_npi", "facility_npi_missing", "facility_tax_id", "provider_tax_id",
-        "npi_shared", "document_missing", "primary_insurance_missing", "insurance_rank_gap",
-        "insurance_order", "coverage_not_in_force", "policy_number_missing", "medicare_member_id",
-        "medicare_subscriber", "medicaid_subscriber", "subscriber_incomplete",
-        "subscriber_birth_date_missing", "subscriber_mismatch", "subscriber_implausible",
-        "subscriber_address", "payer_code_missing", "payer_type_missing", "other_insurance", "birth_date",
-        "gender_missing", "address_incomplete", "zip_of_other_state", "country_code", "payer_address",
-        "po_box", "zip_plus_four", "billing_zip", "placeholder", "member_id_ssn", "member_id_like_ssn",
-        "name_form", "cancelled_visit", "duplicate_of_billed", "suspected_duplicate", "changed_after_billing",
-    ]]
+    rule: NotRequired[str]
     # Encounters with a finding that they put right
     owner: NotRequired[Literal[
         "registration", "clinician", "credentialing", "practice", "billing",

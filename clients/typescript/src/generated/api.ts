@@ -724,6 +724,62 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/readiness/payer-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the rules of payers
+         * @description What the workspace has set that payers demand of claims, besides the rules of the service.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["listPayerRules"];
+        /**
+         * Set all rules of payers
+         * @description Replaces the rules of payers of the workspace; one that is not in the body is removed. A rule holds for the payer of the primary insurance that it names, where all conditions in `when` are met. Its findings have the code `payer.` and the id of the rule. Everything is one event.
+         *
+         *     Needs the permission `write`.
+         */
+        put: operations["setPayerRules"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/readiness/payer-rules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set a rule of a payer
+         * @description Adds a rule, or replaces the one with this id.
+         *
+         *     Needs the permission `write`.
+         */
+        put: operations["setPayerRule"];
+        post?: never;
+        /**
+         * Remove a rule of a payer
+         * @description It no longer finds anything; as of an earlier time, it still does.
+         *
+         *     Needs the permission `write`.
+         */
+        delete: operations["removePayerRule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/encounters/{id}/claim-draft": {
         parameters: {
             query?: never;
@@ -3614,8 +3670,11 @@ export interface components {
         };
         /** @description A problem with billing an encounter. */
         ReadinessFinding: {
-            /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+            /**
+             * @description The code of a rule of the service; or of a rule of a payer: `payer.` and its id
+             * @example policy_number_missing
+             */
+            rule: string;
             /**
              * @description `blocks`: the payer would refuse the claim; `warns`: it may
              * @enum {string}
@@ -3906,8 +3965,11 @@ export interface components {
         };
         /** @description A problem with billing an encounter. */
         WorklistFinding: {
-            /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+            /**
+             * @description The code of a rule of the service; or of a rule of a payer: `payer.` and its id
+             * @example policy_number_missing
+             */
+            rule: string;
             /** @enum {string} */
             severity: "blocks" | "warns";
             /**
@@ -3965,8 +4027,11 @@ export interface components {
         };
         /** @description Findings of one rule with one record in common. */
         ReadinessCause: {
-            /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+            /**
+             * @description The code of a rule of the service; or of a rule of a payer: `payer.` and its id
+             * @example policy_number_missing
+             */
+            rule: string;
             /**
              * @description Of the most severe of the findings
              * @enum {string}
@@ -4080,6 +4145,106 @@ export interface components {
              * @example Called the patient
              */
             note?: string;
+        };
+        /** @description The rules of payers in a workspace. */
+        PayerRules: {
+            /** @description The rules by their ids */
+            rules: {
+                [key: string]: components["schemas"]["PayerRule"];
+            };
+        };
+        /** @description What a payer demands of claims. */
+        PayerRule: {
+            /** @description The payer of the primary insurance for which it holds, by all that is given; omitted: any */
+            payer?: {
+                /** @description The caller's id of the payer */
+                id?: string;
+                /** @description Its `payer_code`; case does not count */
+                code?: string;
+                /** @description Its `payer_type`; case does not count */
+                type?: string;
+            };
+            /** @description It holds only where all of these are met; one without a value meets only `present: false` */
+            when?: {
+                /**
+                 * @description A field that a claim uses, as the part of the claim and the field of its record
+                 * @example patient.primary_insurance.policy_number
+                 */
+                field: string;
+                /** @description What a value has to be. Without a value, only `present` is not met */
+                must: {
+                    /**
+                     * @description The whole value matches: characters, classes, bounded counts and alternatives; case counts
+                     * @example [A-Z]{3}\d{9}
+                     */
+                    pattern?: string;
+                    /** @description `true`: it has a value; `false`: it has none */
+                    present?: boolean;
+                    /** @description It is one of these values; case does not count */
+                    one_of?: string[];
+                    /**
+                     * @description It has the value of this field; case does not count, of times only the day
+                     * @example patient.primary_insurance.policy_number
+                     */
+                    same_as?: string;
+                    /** @description Its day is before that of this field, or before this day */
+                    before?: string;
+                };
+            }[];
+            /**
+             * @description A field that a claim uses, as the part of the claim and the field of its record
+             * @example patient.primary_insurance.policy_number
+             */
+            field: string;
+            /** @description What a value has to be. Without a value, only `present` is not met */
+            must: {
+                /**
+                 * @description The whole value matches: characters, classes, bounded counts and alternatives; case counts
+                 * @example [A-Z]{3}\d{9}
+                 */
+                pattern?: string;
+                /** @description `true`: it has a value; `false`: it has none */
+                present?: boolean;
+                /** @description It is one of these values; case does not count */
+                one_of?: string[];
+                /**
+                 * @description It has the value of this field; case does not count, of times only the day
+                 * @example patient.primary_insurance.policy_number
+                 */
+                same_as?: string;
+                /** @description Its day is before that of this field, or before this day */
+                before?: string;
+            };
+            /** @enum {string} */
+            severity: "blocks" | "warns";
+            /**
+             * @description What is to be put right, without any value of a record
+             * @example Member IDs of this payer have three letters and nine digits.
+             */
+            text: string;
+            codes?: components["schemas"]["RuleCodes"];
+        };
+        /** @description Bare codes under which a claim with such a finding is refused. */
+        RuleCodes: {
+            /** @description Of a claim status in a 277CA, such as `562` */
+            status?: string[];
+            /** @description Claim adjustment reason codes, such as `16` */
+            carc?: string[];
+            /** @description Remittance advice remark codes, such as `N257` */
+            rarc?: string[];
+            /** @description Boxes of the CMS-1500, such as `1a` */
+            box?: string[];
+        };
+        /** @description Rules of payers were set. */
+        PayerRulesWritten: {
+            /** @description Always `true` */
+            success: boolean;
+            message: string;
+            /**
+             * @description `unchanged`: they were so already; nothing was written
+             * @enum {string}
+             */
+            outcome: "updated" | "unchanged";
         };
         /** @description What is known of a claim for an encounter. */
         ClaimDraft: {
@@ -6591,7 +6756,7 @@ export interface operations {
                 /** @description Only encounters in this state */
                 state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
-                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+                rule?: string;
                 /** @description Encounters with a finding that they put right */
                 owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
                 /** @description Only encounters whose patient has primary insurance with this payer */
@@ -6649,7 +6814,7 @@ export interface operations {
                 /** @description Only encounters in this state */
                 state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
-                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+                rule?: string;
                 /** @description Encounters with a finding that they put right */
                 owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
                 /** @description Only encounters whose patient has primary insurance with this payer */
@@ -6703,7 +6868,7 @@ export interface operations {
                 /** @description Only encounters in this state */
                 state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
-                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+                rule?: string;
                 /** @description Encounters with a finding that they put right */
                 owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
                 /** @description Only encounters whose patient has primary insurance with this payer */
@@ -6790,6 +6955,145 @@ export interface operations {
             };
         };
     };
+    listPayerRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rules. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PayerRules"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    setPayerRules: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PayerRules"];
+            };
+        };
+        responses: {
+            /** @description They are in force: encounters are evaluated again. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PayerRulesWritten"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    setPayerRule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of the rule; its code in findings is `payer.` and the id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PayerRule"];
+            };
+        };
+        responses: {
+            /** @description They are in force: encounters are evaluated again. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PayerRulesWritten"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    removePayerRule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of the rule; its code in findings is `payer.` and the id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description They are in force: encounters are evaluated again. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PayerRulesWritten"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     getClaimDraft: {
         parameters: {
             query?: {
@@ -6831,7 +7135,7 @@ export interface operations {
                 /** @description Only encounters in this state */
                 state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
                 /** @description Encounters with a finding of this rule */
-                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "filing_limit_unknown" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "taxonomy_of_organization" | "rendering_role" | "facility_missing" | "facility_npi" | "clia_number" | "clia_number_form" | "visit_type_missing" | "facility_type_missing" | "visit_at_facility" | "billing_npi" | "facility_npi_missing" | "facility_tax_id" | "provider_tax_id" | "npi_shared" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "insurance_order" | "coverage_not_in_force" | "policy_number_missing" | "medicare_member_id" | "medicare_subscriber" | "medicaid_subscriber" | "subscriber_incomplete" | "subscriber_birth_date_missing" | "subscriber_mismatch" | "subscriber_implausible" | "subscriber_address" | "payer_code_missing" | "payer_type_missing" | "other_insurance" | "birth_date" | "gender_missing" | "address_incomplete" | "zip_of_other_state" | "country_code" | "payer_address" | "po_box" | "zip_plus_four" | "billing_zip" | "placeholder" | "member_id_ssn" | "member_id_like_ssn" | "name_form" | "cancelled_visit" | "duplicate_of_billed" | "suspected_duplicate" | "changed_after_billing";
+                rule?: string;
                 /** @description Encounters with a finding that they put right */
                 owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
                 /** @description Only encounters whose patient has primary insurance with this payer */

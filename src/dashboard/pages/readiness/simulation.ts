@@ -8,9 +8,11 @@ import { recordAccess } from '../../../modules/audit/recordAccess.ts';
 import type { Analyses, SimulationRun } from '../../../modules/readiness/jobs.ts';
 import { type FilingLimit, limitOfText, limitText } from '../../../modules/readiness/rules/filingLimits.ts';
 import { rules } from '../../../modules/readiness/rules/index.ts';
+import { payerRulesIn } from '../../../modules/readiness/rules/payerRules.ts';
 import {
   choiceOf,
   type RequiredDocuments,
+  type Rule,
   type RuleSettings,
   readRuleSettings,
   ruleChoices,
@@ -66,6 +68,7 @@ function simulationForm({ workspace, csrf, form }: Visit, settings: RuleSettings
     choice(`rules.${rule.code}`, rule.title, [...ruleChoices, 'default'], `Now: ${choiceOf(settings, rule)}`),
   )}</div>
 </details>
+${payerRuleTable(settings)}
 <div class="filter-fields">
 ${line('filing_limits.default', 'Filing limit for all payers: 90d, 6m or 1y', 'text')}
 ${line('payer_id', 'Payer ID with a different filing limit', 'text')}
@@ -77,6 +80,23 @@ ${line('to', 'Date of service, to', 'date')}
 </div>
 <div class="actions"><button type="submit">Simulate</button></div>
 </form>`;
+}
+
+/** Returns the rules of payers that are in force; the API and the command line set them. */
+function payerRuleTable(settings: RuleSettings): Html | undefined {
+  const own = payerRulesIn(settings);
+  if (own.length === 0) return undefined;
+  return html`<details><summary>Rules of payers</summary>
+${table(
+  'Rules of payers',
+  [
+    { title: 'Rule', isHeader: true, cell: (rule: Rule) => code(rule.code) },
+    { title: 'What it demands', cell: ({ title }) => title },
+    { title: 'Severity', cell: ({ severity }) => severity },
+    { title: 'Fields', cell: ({ reads }) => reads.join(', ') },
+  ],
+  own,
+)}</details>`;
 }
 
 /** Returns what such a form was sent with. Throws `validation_failed`. */

@@ -1,6 +1,6 @@
-import { catalogEntry } from '../../../domain/records/catalog.ts';
+import { catalogEntry, isUsedField, usedKinds } from '../../../domain/records/catalog.ts';
 import { changedFields } from '../../../domain/records/fold.ts';
-import { isUsedField, partsOf, sameVisitOf, usedKinds } from './facts.ts';
+import { partsOf, sameVisitOf } from './facts.ts';
 import {
   type BilledRecord,
   type BilledVersion,

@@ -1,5 +1,4 @@
 import { type ClaimPart, claimParts, type UsedVersion } from '../../../domain/events/readinessEvents.ts';
-import { catalog, catalogEntry } from '../../../domain/records/catalog.ts';
 import { type RecordState, viewRecord, visitList } from '../../../domain/records/fold.ts';
 import { encounter as entry } from '../../../domain/records/kinds/encounter.ts';
 import { type Repair, repairedFields } from './repairs.ts';
@@ -100,19 +99,6 @@ export function usedVersions(facts: BillingFacts): UsedVersion[] {
     const record = parts[part];
     return record === undefined ? [] : [{ part, kind: record.kind, id: record.id, version: record.version }];
   });
-}
-
-/** Kinds of the records on which a claim is based. */
-export const usedKinds: readonly string[] = catalog
-  .filter(({ usedInClaim }) => Object.values(usedInClaim).includes(true))
-  .map(({ kind }) => kind);
-
-/** Whether a claim uses a field of a record, as its kind says; `field` may be dotted. */
-export function isUsedField(kind: string, field: string): boolean {
-  const [name = '', inner] = field.split('.');
-  const { usedInClaim, nested } = catalogEntry(kind);
-  const object = inner === undefined ? undefined : nested.find((one) => one.field === name)?.object;
-  return (usedInClaim[name] ?? false) && (object?.usedInClaim[inner ?? ''] ?? true);
 }
 
 /** The others, among records, that are encounters of the same visit, in their order. Void ones are of no visit. */

@@ -6,8 +6,9 @@ import { billingEntityRules } from './billingEntity.ts';
 import { dateRules } from './dates.ts';
 import { claimRules, documentRules } from './encounter.ts';
 import { facilityRules } from './facility.ts';
-import { insuranceRules, isSelfPay } from './insurance.ts';
+import { insuranceRules, isSelfPay, payerType } from './insurance.ts';
 import { patientRules } from './patient.ts';
+import { payerRulesIn } from './payerRules.ts';
 import { placeholderRules } from './placeholders.ts';
 import { providerRules } from './provider.ts';
 import {
@@ -36,9 +37,9 @@ export const rules: readonly Rule[] = [
 
 const byCode = new Map(rules.map((rule) => [rule.code, rule]));
 
-/** Returns the rule with a code; undefined where there is none, or no longer. */
-export function ruleOf(code: string): Rule | undefined {
-  return byCode.get(code);
+/** Returns the rule with a code, of payers those in `settings`; undefined where there is none, or no longer. */
+export function ruleOf(code: string, settings: Pick<RuleSettings, 'payerRules'> = {}): Rule | undefined {
+  return byCode.get(code) ?? payerRulesIn(settings).find((rule) => rule.code === code);
 }
 
 /** A digest of what determines the worklist: the rules, and the version, severity and owner of each. */
@@ -64,11 +65,12 @@ export interface Finding extends Fault {
 export function findingsOf(
   facts: BillingFacts,
   settings: RuleSettings,
-  applied: readonly Rule[] = rules,
+  applied: readonly Rule[] = [...rules, ...payerRulesIn(settings)],
 ): Finding[] {
+  const payer = { payer_id: facts.payer?.id, payer_type: payerType(facts.payer) };
   const holding = isVoid(facts.encounter) ? applied.filter((rule) => rule.holdsForVoid) : applied;
   return holding.flatMap((rule) => {
-    const severity = choiceOf(settings, rule);
+    const severity = choiceOf(settings, rule, payer);
     return severity === 'off'
       ? []
       : rule.check(facts, settings).map((fault) => ({

@@ -19,6 +19,7 @@ import {
   withEntry,
   withFilingLimit,
 } from './filingLimits.ts';
+import type { PayerRule, RuleCodes } from './payerRuleData.ts';
 import type { Repair } from './repairs.ts';
 
 /** The text of a field, dotted when nested; undefined where there is none or it is blank. */
@@ -238,6 +239,7 @@ export interface Rule {
   title: string;
   /** Where the demand comes from. */
   source: string;
+  codes?: RuleCodes;
   /** The fields that it looks at, each as `kind.field`. */
   reads: readonly string[];
   /** It compares the encounter with others: what the encounter says is not sufficient. */
@@ -303,10 +305,21 @@ export async function readTaxonomySets(eventLog: EventLog): Promise<readonly Tax
 export const ruleChoices = [...severities, 'off'] as const;
 export type RuleChoice = (typeof ruleChoices)[number];
 
-/** Data of `ReadinessRuleSet`; `default`: the rule gets its own severity back. */
-export interface ReadinessRuleSet {
+/** A payer, or the payers of a type in lower case; neither: all others. */
+export interface OfPayers {
+  payer_id?: string | undefined;
+  payer_type?: string | undefined;
+}
+
+/** Data of `ReadinessRuleSet`; `default`: the choice is taken away, so that the next broader one, or the rule's own severity, applies. */
+export interface ReadinessRuleSet extends OfPayers {
   rule: string;
   choice: RuleChoice | 'default';
+}
+
+/** Data of `PayerRulesSet`: rules of payers by their ids; `null` takes one away. */
+export interface PayerRulesSet {
+  rules: Record<string, PayerRule | null>;
 }
 
 /** The types of the events that change a workspace's settings. */
@@ -316,6 +329,7 @@ export const ruleSettingTypes = [
   'RequiredDocumentSet',
   'BillingEntitySet',
   'BillingTimeZoneSet',
+  'PayerRulesSet',
 ] as const;
 
 /** Whether an event of a type changes a workspace's settings. */
@@ -360,6 +374,10 @@ export interface RuleSettings {
   version: number;
   /** By the codes of the rules. */
   choices: ReadonlyMap<string, RuleChoice>;
+  /** Those that hold for payers only, by their `payerChoiceKey`. */
+  payerChoices?: ReadonlyMap<string, ReadinessRuleSet>;
+  /** Rules of payers, by their ids. */
+  payerRules?: ReadonlyMap<string, PayerRule>;
   filingLimits: FilingLimits;
   requiredDocuments: RequiredDocuments;
   billingEntities: BillingEntities;
@@ -380,9 +398,27 @@ export const noSettings: RuleSettings = {
   timeZone: UTC,
 };
 
-/** Returns a workspace's choice for a rule. */
-export function choiceOf({ choices }: RuleSettings, rule: Rule): RuleChoice {
-  return choices.get(rule.code) ?? rule.severity;
+/** By this a choice for a rule and some payers is known among others. */
+export function payerChoiceKey(rule: string, { payer_id: id, payer_type: type }: OfPayers): string {
+  return JSON.stringify([rule, id ?? null, type ?? null]);
+}
+
+/** Returns a workspace's choice for a rule: for a payer, or else the payers of its type, or else for all. */
+export function choiceOf(
+  { choices, payerChoices }: RuleSettings,
+  { code, severity }: Rule,
+  { payer_id, payer_type }: OfPayers = {},
+): RuleChoice {
+  const own =
+    payerChoices?.get(payerChoiceKey(code, { payer_id })) ??
+    payerChoices?.get(payerChoiceKey(code, { payer_type }));
+  return (own?.choice as RuleChoice | undefined) ?? choices.get(code) ?? severity;
+}
+
+/** Whether a workspace has turned a rule off, for all payers. */
+export function isOff(settings: RuleSettings, rule: Rule): boolean {
+  const ofPayers = [...(settings.payerChoices?.values() ?? [])].filter((one) => one.rule === rule.code);
+  return choiceOf(settings, rule) === 'off' && ofPayers.every(({ choice }) => choice === 'off');
 }
 
 /** Folds the next event of the settings stream; the given state is not changed. Throws an `UnreadableError`. */
@@ -408,9 +444,21 @@ export function evolveRuleSettings(state: RuleSettings | undefined, event: Recor
     case 'BillingTimeZoneSet':
       return { ...before, timeZone: dataAs<BillingTimeZoneSet>(data).time_zone ?? UTC };
     case 'ReadinessRuleSet': {
-      const { rule, choice } = dataAs<ReadinessRuleSet>(data);
-      const choices = withEntry(before.choices, rule, choice === 'default' ? null : choice);
-      return { ...before, choices };
+      const { rule, choice, ...payers } = dataAs<ReadinessRuleSet>(data);
+      const set = choice === 'default' ? null : choice;
+      if (Object.keys(payers).length === 0)
+        return { ...before, choices: withEntry(before.choices, rule, set) };
+      const entry = set && { rule, choice: set, ...payers };
+      const key = payerChoiceKey(rule, payers);
+      return { ...before, payerChoices: withEntry(before.payerChoices ?? new Map(), key, entry) };
+    }
+    case 'PayerRulesSet': {
+      const changes = Object.entries(dataAs<PayerRulesSet>(data).rules);
+      const payerRules = changes.reduce(
+        (rules: ReadonlyMap<string, PayerRule>, [id, rule]) => withEntry(rules, id, rule),
+        before.payerRules ?? new Map(),
+      );
+      return { ...before, payerRules };
     }
     default:
       return before;
