@@ -36,6 +36,7 @@ import { messagesRoutes } from './pages/messages.ts';
 import { type NotificationPagePorts, notificationsRoutes } from './pages/notifications.ts';
 import { allWorkspacesRoutes, homeRoutes, overviewRoutes } from './pages/overview.ts';
 import { acknowledgeBillingRoutes } from './pages/readiness/acknowledge.ts';
+import { answerRoutes } from './pages/readiness/answer.ts';
 import { scorecardRoutes } from './pages/readiness/scorecard.ts';
 import { simulationRoutes } from './pages/readiness/simulation.ts';
 import { worklistRoutes } from './pages/readiness/worklist.ts';
@@ -107,6 +108,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...searchRoutes(ports),
     ...recordsRoutes(ports),
     ...worklistRoutes(ports),
+    ...answerRoutes(ports),
     ...acknowledgeBillingRoutes(ports),
     ...simulationRoutes(ports),
     ...scorecardRoutes(ports),

@@ -76,6 +76,7 @@ beforeAll(async () => {
         `${root}/changes${part}?from=2020-01-01`,
       ]),
     ),
+    '/workspaces/:workspace/records/encounters/:id/readiness/answer': `${root}/records/encounters/${encounter}/readiness/answer?rule=changed_after_billing&kind=encounter&record_id=${encounter}`,
     '/workspaces/:workspace/readiness': `${root}/readiness?state=any`,
     keys: key.id,
     '/workspaces/:workspace/keys/:id/activate': `${root}/keys/${off.id}/activate`,

@@ -78,6 +78,7 @@ beforeAll(async () => {
     '/workspaces/:workspace/messages/:message': `${root}/messages/${messages.at(-1)}?content=shown`,
     '/workspaces/:workspace/messages/:message/correct': `${waiting}/correct`,
     '/workspaces/:workspace/messages/:message/put-aside': `${waiting}/put-aside`,
+    '/workspaces/:workspace/records/encounters/:id/readiness/answer': `${root}/records/encounters/${encounterId}/readiness/answer?rule=changed_after_billing&kind=encounter&record_id=${encounterId}`,
     ':source': 'lab',
     ':operation': 'upsertPatient',
     ':schema': 'Patient',

@@ -87,6 +87,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...both('/workspaces/:workspace/records/encounters/:id/documents/:documentId/download'),
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId/preview',
     ...both('/workspaces/:workspace/records/encounters/:id/billed/acknowledge'),
+    ...both('/workspaces/:workspace/records/encounters/:id/readiness/answer'),
     'get /workspaces/:workspace/readiness',
     'get /workspaces/:workspace/readiness/export',
     ...['simulation', 'scorecard'].flatMap((part) => [

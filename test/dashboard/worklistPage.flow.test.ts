@@ -358,6 +358,67 @@ onEmbeddedEngines((start) => {
     expect(await show(recordPath('payers', claim.payer))).toContain('Blocks no encounters.');
   });
 
+  test('a finding is answered from the list and from the page of the encounter', async () => {
+    const claim = freshClaim({ payer: { payer_code: undefined }, patient: { zip_code: '10001' } });
+    await sendClaim(service, claim);
+    await worklist(service);
+    const list = `/readiness?state=blocked&payer_id=${encodeURIComponent(String(claim.payer.id))}`;
+    const answerLinks = (page: string) =>
+      Object.fromEntries(
+        [...page.matchAll(/href="\/dashboard([^"]+)" aria-label="Answer: ([^"]+)"/g)].map(
+          ([, href = '', defect]) => [defect, href.replaceAll('&amp;', '&').replace(root, '')],
+        ),
+      );
+    const { 'No payer ID': path = '' } = answerLinks(await show(list));
+    const accesses = await accessesBy(service, async () => {
+      const page = await show(path);
+      expect(page).toContain('Answer: No payer ID');
+      expect(page).toContain(`>${claim.payer.name}</bdi>`);
+    });
+    expect(accesses[0]).toMatchObject({ action: 'record.readiness', record_id: claim.encounter.id });
+    const send = (to: string, form: Record<string, string>) =>
+      visitor.post(root + to, { version: '1', ...form });
+    const until = '2999-06-30';
+    const reason = phi('Applied for');
+    const refused = await changesBy(service, async () => {
+      for (const [form, status, said] of [
+        [{ answer: 'accepted', until }, 400, 'id="reason-error"'],
+        [{ answer: 'accepted', reason, until: '2020-01-01' }, 400, `value="${reason}"`],
+        [{ answer: 'snoozed', snoozed_until: 'soon' }, 400, 'id="snoozed_until-error"'],
+        [{ answer: 'noted', note: reason, version: '2' }, 412, 'This has changed since the page was opened.'],
+      ] as const) {
+        const answer = await send(path, form);
+        expect([form, answer.status, answer.text.includes(said)]).toEqual([form, status, true]);
+      }
+    });
+    expect(refused).toEqual([]);
+    const answered = await changesBy(service, async () => {
+      const back = await send(path, { answer: 'accepted', reason, until });
+      expect(back.headers.location).toBe(`/dashboard${root}${list}&by=payer#list`);
+      await send(path, { answer: 'assigned', assigned_to: 'maria' });
+    });
+    const payer = { kind: 'payer', id: claim.payer.id, version: 1 };
+    const own = { encounter_id: claim.encounter.id, rule: 'payer_code_missing', record: payer };
+    expect(answered).toMatchObject([
+      { type: 'FindingAnswered', data: { ...own, answer: 'accepted', reason, until } },
+      { type: 'FindingAnswered', data: { ...own, answer: 'assigned', assigned_to: 'maria' } },
+    ]);
+    const ready = await show(list.replace('blocked', 'ready'));
+    expect(ready).toMatch(/accepted until Jun 30, 2999<\/span> <span [^>]+>assigned to maria</);
+    expect(listed(await show('/readiness?state=any&assigned_to=maria'))).toEqual(idsOf(claim));
+    expect(listed(await show(list))).toEqual([]);
+    const record = await show(recordPath('encounters', claim.encounter));
+    expect(record).toContain(`>accepted</span>`);
+    expect(record).toContain(`<bdi>${reason}</bdi>`);
+    const fromRecord = answerLinks(record)['No payer ID'] ?? '';
+    expect(await show(fromRecord)).toContain('value="reopened"');
+    const reopened = await send(fromRecord, { answer: 'reopened' });
+    expect(reopened.headers.location).toBe(`/dashboard${root}${recordPath('encounters', claim.encounter)}`);
+    expect(listed(await show(list))).toEqual(idsOf(claim));
+    const gone = await show(path.replace('payer_code_missing', 'clia_number'));
+    expect(gone).toContain('The rule no longer finds anything there.');
+  });
+
   test('the days up to a filing limit are those of the workspace', async () => {
     // A zone in which it is not the day of UTC.
     const zone = new Date().getUTCHours() < 10 ? 'Pacific/Niue' : 'Pacific/Kiritimati';

@@ -177,12 +177,19 @@ export interface Refusal {
   details: readonly FieldMessage[];
 }
 
+/** What a form is shown again for. */
+const refusals: readonly string[] = ['validation_failed', 'conflict', 'version_conflict'];
+
 /** Returns the refusal of what somebody sent; rethrows any other error. */
 export function problemOf(error: unknown): Refusal {
-  if (error instanceof ServiceError && (error.code === 'validation_failed' || error.code === 'conflict')) {
+  if (error instanceof ServiceError && refusals.includes(error.code)) {
     // What concerns the whole form is in the text.
     const details = (error.details ?? []).filter(({ field }) => field !== '');
-    return { status: statusOf[error.code], text: error.message, details };
+    const isStale = error.code === 'version_conflict';
+    const text = isStale
+      ? 'This has changed since the page was opened. Review it, and send the form again.'
+      : error.message;
+    return { status: statusOf[error.code], text, details };
   }
   throw error;
 }

@@ -76,6 +76,20 @@ export function acknowledgePath(workspace: string, encounterId: string): string 
   return `${recordPath(workspace, encounter.kind, encounterId)}/billed/acknowledge`;
 }
 
+/**
+ * Returns the address of the page that answers a finding, below `/dashboard`; `list` is the query of the worklist to which it
+ * leads back, otherwise to the encounter.
+ */
+export function answerPath(
+  workspace: string,
+  encounterId: string,
+  { rule, kind, id }: { rule: string; kind: string; id: string },
+  list?: string,
+): string {
+  const query = queryOf({ rule, kind, record_id: id, list });
+  return `${recordPath(workspace, encounter.kind, encounterId)}/readiness/answer${query}`;
+}
+
 /** Returns the address of the page that erases a record, below `/dashboard`. */
 export function erasePath(workspace: string, kind: string, id: string): string {
   return `${recordPath(workspace, kind, id)}/erase`;

@@ -133,6 +133,11 @@ async function worklistPage(ports: WorklistPorts, visit: Visit): Promise<Page> {
     ]);
     await ports.names.learn([...since.values()].flatMap(({ principal }) => principal ?? []));
     const { limit } = page;
+    const list = new URLSearchParams({
+      ...limits,
+      by: query.by,
+      ...(pageToken !== undefined && { page_token: pageToken }),
+    }).toString();
     const shown = worklistAccesses(worklist.items, { limit, page_token: pageToken, ...asked });
     await recordAccess(ports.eventLog, caller, ...shown, ...accesses, ...known.accesses);
     return framed(html`${heading(workspace, limits)}
@@ -143,7 +148,7 @@ ${filterPanel(Object.keys(limits).length - 1, worklistForm(workspace, limits, kn
 ${defectMatrix({ workspace, limits, grouping: query.by, names }, defects)}</section>
 <div class="page-head"><h2 id="list">Encounters</h2>
 ${textForOthers(worklist.items, names)}</div>
-${worklist.items.length > 0 && worklistTable(workspace, worklist.items, { names, since, principals: ports.names })}
+${worklist.items.length > 0 && worklistTable(workspace, worklist.items, { names, since, principals: ports.names, list })}
 ${further(workspace, query, worklist)}
 ${figures({ months, trend })}`);
   } catch (error) {

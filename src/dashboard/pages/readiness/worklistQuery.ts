@@ -110,6 +110,12 @@ ${choice('billed', 'Billed', sent.billed ?? '', [
   { value: 'false', text: 'Not billed' },
   { value: 'true', text: 'Billed' },
 ])}
+${choice('answered', 'Answered', sent.answered ?? '', [
+  { value: '', text: 'Any' },
+  { value: 'false', text: 'With an unanswered defect' },
+  { value: 'true', text: 'All answered' },
+])}
+${line('assigned_to', 'Assigned to', 'search')}
 ${choice('sort', 'Order', sent.sort ?? '', [
   { value: '', text: 'As created' },
   { value: 'filing', text: 'By filing deadline' },

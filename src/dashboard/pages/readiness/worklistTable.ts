@@ -1,16 +1,21 @@
 import { catalogEntry } from '../../../domain/records/catalog.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
 import type { Since } from '../../../modules/readiness/since.ts';
-import type { WorklistEntry, WorklistFinding } from '../../../modules/readiness/worklistModel.ts';
+import {
+  isBlocking,
+  type WorklistEntry,
+  type WorklistFinding,
+} from '../../../modules/readiness/worklistModel.ts';
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
+import { answerBadges } from '../../components/answers.ts';
 import { defectText } from '../../components/defects.ts';
 import { type Html, html } from '../../components/page.ts';
 import { fieldValue } from '../../components/records.ts';
 import { readinessBadge } from '../../components/recordTable.ts';
 import { table } from '../../components/tables.ts';
 import { badge, bdi, day, dayText, fieldLabel, timeAgo } from '../../components/text.ts';
-import { recordPath } from '../../components/urls.ts';
+import { answerPath, recordPath } from '../../components/urls.ts';
 
 /** Maximum number of an encounter's findings; its page has all. */
 const MOST_SHOWN = 5;
@@ -32,11 +37,13 @@ interface Shown {
   names: RecordNames | undefined;
   since: ReadonlyMap<string, Since>;
   principals: PrincipalNames;
+  /** The query of the page. */
+  list: string;
 }
 
-/** Returns encounters, a line each, with their defects; each is linked to the record at fault. */
+/** Returns encounters, a line each, with their defects; each is linked to the record at fault, and to the page that answers it. */
 export function worklistTable(workspace: string, entries: readonly WorklistEntry[], shown: Shown): Html {
-  const { names, since, principals } = shown;
+  const { names, since, principals, list } = shown;
   const referred = (kind: string, id: string | undefined) =>
     id !== undefined &&
     html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}">${bdi(names?.nameOf(kind, id) ?? id)}</a>`;
@@ -72,7 +79,7 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
         : []),
       { title: 'Provider', cell: ({ provider_id: id }: WorklistEntry) => referred('provider', id) },
       { title: 'Payer', cell: ({ payer_id: id }: WorklistEntry) => referred('payer', id) },
-      { title: 'Defect', cell: (entry: WorklistEntry) => findingList(workspace, entry) },
+      { title: 'Defect', cell: (entry: WorklistEntry) => findingList({ workspace, list }, entry) },
       {
         title: 'Since, by',
         cell: ({ encounter_id: id }: WorklistEntry) => {
@@ -95,47 +102,53 @@ export function textForOthers(
   const lines = entries.flatMap((entry) => {
     const { encounter_id, patient_id = '', date_of_service: date, findings } = entry;
     const patient = `${names?.nameOf('patient', patient_id) ?? ''} (${patient_id})`.trim();
-    return findings
-      .filter(({ severity }) => severity === 'blocks')
-      .map(({ rule, kind, id, field }) => {
-        const name = names?.nameOf(kind, id);
-        const at = `${catalogEntry(kind).title} ${name === undefined ? id : `${name} (${id})`}, ${fieldLabel(field)}`;
-        return `${defectText(rule)}: ${at}. Encounter ${encounter_id} of ${patient}${date ? `, ${dayText(date)}` : ''}`;
-      });
+    return findings.filter(isBlocking).map(({ rule, kind, id, field }) => {
+      const name = names?.nameOf(kind, id);
+      const at = `${catalogEntry(kind).title} ${name === undefined ? id : `${name} (${id})`}, ${fieldLabel(field)}`;
+      return `${defectText(rule)}: ${at}. Encounter ${encounter_id} of ${patient}${date ? `, ${dayText(date)}` : ''}`;
+    });
   });
   if (lines.length === 0) return undefined;
   return html`<div class="actions"><button type="button" class="outline" data-copy="for-others">Copy for the EMR team</button></div>
 <details><summary>The text that is copied</summary><pre id="for-others" tabindex="0">${[...new Set(lines)].join('\n')}</pre></details>`;
 }
 
+/** Where a finding is shown. */
+interface Place {
+  workspace: string;
+  encounterId: string;
+  /** The query of the page. */
+  list: string;
+}
+
 /** Blocking findings come first, and only the first one is open; the fields of one record that do not meet a rule are one item. */
-function findingList(workspace: string, { encounter_id, findings }: WorklistEntry): Html {
+function findingList(page: Omit<Place, 'encounterId'>, { encounter_id, findings }: WorklistEntry): Html {
   const groups = Map.groupBy(findings, ({ rule, kind, id }) => JSON.stringify([rule, kind, id]));
-  const sorted = [...groups.values()].toSorted((a, b) => Number(isWarning(a)) - Number(isWarning(b)));
+  const blocks = ([first]: readonly WorklistFinding[]) => Number(first !== undefined && isBlocking(first));
+  const sorted = [...groups.values()].toSorted((a, b) => blocks(b) - blocks(a));
   const [first, ...others] = sorted;
   if (first === undefined) return html`<span class="muted">none</span>`;
   const more = others.length - MOST_SHOWN;
-  const path = `/dashboard${recordPath(workspace, encounter.kind, encounter_id)}`;
-  return html`${defectLink(workspace, first)}${
+  const path = `/dashboard${recordPath(page.workspace, encounter.kind, encounter_id)}`;
+  const place = { ...page, encounterId: encounter_id };
+  return html`${defectLink(place, first)}${
     others.length > 0 &&
-    html`<details class="further"><summary>and ${others.length} more</summary><ul class="plain">${others.slice(0, MOST_SHOWN).map((group) => findingItem(workspace, group))}${
+    html`<details class="further"><summary>and ${others.length} more</summary><ul class="plain">${others.slice(0, MOST_SHOWN).map((group) => findingItem(place, group))}${
       more > 0 && html`<li><a href="${path}">and ${more} more</a></li>`
     }</ul></details>`
   }`;
 }
 
-function defectLink(workspace: string, group: readonly WorklistFinding[]): Html {
-  const { rule, kind, id } = group[0] as WorklistFinding;
+function defectLink({ workspace, encounterId, list }: Place, group: readonly WorklistFinding[]): Html {
+  const finding = group[0] as WorklistFinding;
+  const { rule, severity, kind, id } = finding;
   const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
-  return html`${isWarning(group) && html`${badge('warns', 'neutral')} `}<a href="/dashboard${recordPath(workspace, kind, id)}" title="${catalogEntry(kind).title}: ${fields}">${defectText(rule)}</a>`;
+  const answer = answerPath(workspace, encounterId, finding, list);
+  return html`${severity === 'warns' && html`${badge('warns', 'neutral')} `}<a href="/dashboard${recordPath(workspace, kind, id)}" title="${catalogEntry(kind).title}: ${fields}">${defectText(rule)}</a>${answerBadges(finding)} <a class="quiet-link no-print" href="/dashboard${answer}" aria-label="Answer: ${defectText(rule)}">Answer</a>`;
 }
 
-function findingItem(workspace: string, group: readonly WorklistFinding[]): Html {
+function findingItem(place: Place, group: readonly WorklistFinding[]): Html {
   const { kind } = group[0] as WorklistFinding;
   const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
-  return html`<li>${defectLink(workspace, group)}<br><small class="muted">${catalogEntry(kind).title}: ${fields}</small></li>`;
-}
-
-function isWarning([first]: readonly WorklistFinding[]): boolean {
-  return first?.severity === 'warns';
+  return html`<li>${defectLink(place, group)}<br><small class="muted">${catalogEntry(kind).title}: ${fields}</small></li>`;
 }

@@ -10,6 +10,7 @@ import type { AccessRecorded } from '../../../modules/audit/recordAccess.ts';
 import { type Billing, billingPrincipals } from '../../../modules/readiness/billing.ts';
 import { readinessOf } from '../../../modules/readiness/evaluate.ts';
 import { type Readiness, readReadiness } from '../../../modules/readiness/queries.ts';
+import { answerPrincipals } from '../../../modules/readiness/rules/answers.ts';
 import { changedAfterBilling } from '../../../modules/readiness/rules/encounter.ts';
 import { type BilledRecord, type Fault, noSettings } from '../../../modules/readiness/rules/rule.ts';
 import {
@@ -197,14 +198,17 @@ export async function encounterReadiness(
   }
   const { names } = ports;
   const { state, findings, encounter } = readiness;
-  await names.learn(findings.map(({ cause }) => cause.event.metadata.principal));
+  await names.learn([
+    ...findings.map(({ cause }) => cause.event.metadata.principal),
+    ...answerPrincipals(readiness.facts.answers),
+  ]);
   const billed = await billedSummary(workspace, names, readiness);
   const mayChangesStay = asOf === undefined && changesSince(readiness).length > 0;
   return {
     body: html`<h2>Readiness</h2>
 <p>${readinessBadge(state)} ${texts[state]}</p>
 ${state === 'voided' && voidFacts(encounter)}
-${findings.length > 0 && findingList(workspace, names, readiness)}
+${findings.length > 0 && findingList(workspace, names, readiness, asOf === undefined)}
 ${billed && html`<h3>What was billed</h3>${billed}`}
 ${mayChangesStay && html`<p><a role="button" class="outline secondary" href="/dashboard${acknowledgePath(workspace, id)}">Acknowledge changes</a></p>`}`,
     accesses: [readinessAccess(readiness, asOf)],

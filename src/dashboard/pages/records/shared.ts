@@ -8,12 +8,15 @@ import { type AccessRecorded, recordAccess } from '../../../modules/audit/record
 import { locateErasedBytes, type ScavengePorts } from '../../../modules/erasure/scavenges.ts';
 import type { Readiness } from '../../../modules/readiness/queries.ts';
 import type { CausedFinding, Step } from '../../../modules/readiness/replay.ts';
+import { answerKey } from '../../../modules/readiness/rules/answers.ts';
 import type { HistoryPorts } from '../../../modules/records/queries/history.ts';
 import { type RecordNames, readRecordNames } from '../../../modules/records/queries/lists.ts';
 import type { QueryPorts, RecordView } from '../../../modules/records/queries/records.ts';
 import { readWholeTimeline } from '../../../modules/records/queries/wholeTimeline.ts';
 import { ServiceError } from '../../../platform/errors.ts';
 import { ignoreUnavailable } from '../../../platform/retry.ts';
+import { answerList, isHolding } from '../../components/answers.ts';
+import { defectText } from '../../components/defects.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -27,7 +30,7 @@ import { who } from '../../components/people.ts';
 import { erasedBanner } from '../../components/records.ts';
 import { kindOf, recordCrumbs, recordsSection, unlessBehind } from '../../components/recordTable.ts';
 import { badge, code, dayText, fieldLabel, time, tryAgain } from '../../components/text.ts';
-import { disclosuresPath, documentsPath, recordPath, seenPath } from '../../components/urls.ts';
+import { answerPath, disclosuresPath, documentsPath, recordPath, seenPath } from '../../components/urls.ts';
 import { accessesTo, itemList } from './timelineItems.ts';
 
 /**
@@ -37,12 +40,19 @@ import { accessesTo, itemList } from './timelineItems.ts';
 export function findingList(
   workspace: string,
   names: HistoryPorts['names'],
-  { encounter, findings }: Readiness,
+  { encounter, findings, at, facts: { answers } }: Readiness,
+  canAnswer: boolean,
 ): Html {
   const groups = Map.groupBy(findings, ({ rule, record: { kind, id }, text, since, cause }) =>
     JSON.stringify([rule.code, kind, id, text, since, cause.event.id]),
   );
-  const items = [...groups.values()].map((group) => findingItem(workspace, names, encounter.id, group));
+  const items = [...groups.values()].map((group) => {
+    const { rule, record, answer } = group[0] as CausedFinding;
+    const { id } = record;
+    return html`<li>${findingItem(workspace, names, encounter.id, group, isHolding(answer?.acceptedUntil, at))}
+${answerList(answers?.get(answerKey(rule.code, record)), answer, at, names)}
+${canAnswer && html`<p class="no-print"><a href="/dashboard${answerPath(workspace, encounter.id, { rule: rule.code, kind: record.kind, id })}" aria-label="Answer: ${defectText(rule.code)}">Answer</a></p>`}</li>`;
+  });
   return html`<ul class="findings" aria-label="Findings">${items}</ul>`;
 }
 
@@ -51,16 +61,15 @@ function findingItem(
   names: HistoryPorts['names'],
   encounterId: string,
   group: readonly CausedFinding[],
+  isAccepted: boolean,
 ): Html {
   const { rule, severity, text, record, since, cause } = group[0] as CausedFinding;
   const { principal } = cause.event.metadata;
   const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
-  return html`<li>
-<p>${badge(severity, severity === 'blocks' ? 'bad' : 'neutral')} <strong>${text}</strong></p>
+  return html`<p>${isAccepted ? badge('accepted', 'good') : badge(severity, severity === 'blocks' ? 'bad' : 'neutral')} <strong>${text}</strong></p>
 <p><a href="/dashboard${recordPath(workspace, record.kind, record.id)}">${catalogEntry(record.kind).title}</a>: ${fields}</p>
 <p class="muted">Since ${time(since)}: ${causeLink(workspace, encounterId, cause)}, by ${who({ ...principal, name: names.nameOf(principal) ?? null })}</p>
-<p class="muted">${rule.title} ${code(rule.code)}</p>
-</li>`;
+<p class="muted">${rule.title} ${code(rule.code)}</p>`;
 }
 
 /** Returns the link to the version from which a finding follows; rule settings have no page. */
