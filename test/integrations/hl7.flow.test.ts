@@ -129,30 +129,31 @@ onEmbeddedEngines((start) => {
 
   test('a message of which anything is wrong leaves nothing, and those around it are taken', async () => {
     const client = service.as((await service.createKey('wrong')).key);
-    const message = (id: string, fields: Record<number, string>) =>
+    const message = (id: string, ...insurances: [string, Record<number, string>][]) =>
       hl7Message(
         'ADT^A04',
         [
           ['PID', { 3: id, 5: 'Rivera^Bea', 7: '19840229' }],
-          ['PV1', { 2: 'O', ...fields }],
+          ['PV1', { 2: 'O', 19: `v-${id}` }],
+          ...insurances,
         ],
         { 10: id },
       );
-    const body = [
-      message('a', { 19: 'v-a' }),
-      message('b', { 19: 'v-b', 7: 'D-9' }),
-      message('c', { 19: 'v-c' }),
-    ];
+    const body = [message('a'), message('b', ['IN1', { 1: '1', 3: 'payer-9' }]), message('c')];
     let audited: unknown[] = [];
     const appended = await appendedBy(service, async () => {
       audited = await accessesBy(service, async () => {
         const answered = await send(client, gzipSync(body.join('\r')), { 'content-encoding': 'gzip' });
         expect(segmentsIn(answered)).toEqual([
           ['MSA', 'AA', 'a'],
-          ['MSA', 'AE', 'b', 'encounter.provider_id refers to a provider that does not exist.'],
+          ['MSA', 'AE', 'b', 'patient.primary_insurance.payer_id refers to a payer that does not exist.'],
           [
-            ...['ERR', '', 'PV1^1^7^1^1', '204^Unknown key identifier^HL70357', 'E', '', '', ''],
-            'encounter.provider_id refers to a provider that does not exist.',
+            ...['ERR', '', 'IN1^1^3^1^1', '204^Unknown key identifier^HL70357', 'E', '', '', ''],
+            'patient.primary_insurance.payer_id refers to a payer that does not exist.',
+          ],
+          [
+            ...['ERR', '', 'PID^1^3^1^1', '204^Unknown key identifier^HL70357', 'E', '', '', ''],
+            'encounter.patient_id refers to a patient that does not exist.',
           ],
           ['MSA', 'AA', 'c'],
         ]);
@@ -165,6 +166,40 @@ onEmbeddedEngines((start) => {
     expect(audited).toEqual([
       expect.objectContaining({ action: 'record.batch', code: 'reference_not_found', status: 200 }),
     ]);
+  });
+
+  test('a visit counts without a doctor who was not sent yet, and gets the doctor later', async () => {
+    const client = service.as((await service.createKey('doctor')).key);
+    const { visit, at, person, stay } = admission();
+    const admit = (doctor: string) =>
+      send(client, hl7Message('ADT^A01', [person, stay({ 7: doctor })], { 10: uuidv7() }));
+    const providerNow = async () => (await client.get(at.visit)).body.record.provider_id;
+    const appended = await appendedBy(service, async () => {
+      const [first, remark] = segmentsIn(await admit('D-9'));
+      expect(first?.slice(0, 2)).toEqual(['MSA', 'AA']);
+      expect(remark).toEqual([
+        ...['ERR', '', 'PV1^1^7^1^1', '204^Unknown key identifier^HL70357', 'W', '', '', ''],
+        'No provider has this id, so encounter.provider_id is ignored. Send the provider, or its family and given name.',
+      ]);
+    });
+    expect(appended).toContain(`doctor.encounter-${visit}: EncounterUpserted`);
+    expect(await providerNow()).toBeUndefined();
+    await client.post('/integration/providers', { id: 'D-9', first_name: 'Kofi', last_name: 'Osei' });
+    await admit('D-9');
+    expect(await providerNow()).toBe('D-9');
+    // One that is known stays when the next one is not.
+    await admit('D-10');
+    expect(await providerNow()).toBe('D-9');
+    await admit('D-10^Nguyen^Ada');
+    expect(await providerNow()).toBe('D-10');
+    await admit('""');
+    expect(await providerNow()).toBeUndefined();
+    const performed = hl7Message('DFT^P03', [person, stay(), ['FT1', { 6: 'CG', 7: 'X', 20: 'D-11' }]], {
+      10: uuidv7(),
+    });
+    expect(segmentsIn(await send(client, performed))).toContainEqual(
+      expect.arrayContaining(['FT1^1^20^1^1', '204^Unknown key identifier^HL70357', 'W']),
+    );
   });
 
   test('what is remarked of a message that is taken is in its acknowledgement', async () => {

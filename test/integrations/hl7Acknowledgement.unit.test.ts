@@ -109,3 +109,37 @@ test('answers what cannot be read by as much of its header as there is', () => {
     /^MSH\|\^~\\&\|{5}20260314143020\+0000\|\|ACK\|ACK-1\|P\|2\.5\.1\rMSA\|AR\|\|MSH-1 and MSH-2 [^\r]+\rERR\|\|MSH\^1\^2\|102/,
   );
 });
+
+test.each([
+  ['AA', 'AL', ['S^Successful^HL70181', 'S^Successful^HL70181']],
+  ['AE', 'AL', ['U^Unsuccessful^HL70181', 'U^Unsuccessful^HL70181']],
+  ['AA', 'NE', []],
+  ['AA', 'ER', []],
+  ['AE', 'ER', ['U^Unsuccessful^HL70181', 'U^Unsuccessful^HL70181']],
+  ['AA', '', ['S^Successful^HL70181', 'S^Successful^HL70181']],
+] as const)(
+  'a master file is acknowledged (%s) entry by entry, where MFI-6 says so (%s)',
+  (code, level, outcomes) => {
+    const entries = ['D-9', 'D-10'].flatMap((key, at): [string, Record<number, string>][] => [
+      ['MFE', { 1: 'MUP', 2: `N-${at}`, 4: key, 5: 'CE' }],
+      ['STF', { 1: key, 3: 'Osei^Kofi' }],
+    ]);
+    const notice: [string, Record<number, string>] = ['MFI', { 1: 'PRA', 3: 'UPD', 6: level }];
+    const message = parseMessage(Buffer.from(hl7Message('MFN^M02^MFN_M02', [notice, ...entries])));
+    const [header = '', ...others] = acknowledge(message, code, [], stamp)
+      .toString()
+      .split('\r')
+      .slice(0, -1);
+    expect(header.split('|')[8]).toBe('MFK^M02^MFK_M01');
+    expect(others).toEqual([
+      expect.stringMatching(/^MSA\|A[AE]\|C-1/),
+      `MFI|PRA||UPD|||${level}`,
+      ...outcomes.map(
+        (outcome, at) => `MFA|MUP|N-${at}|20260314143020+0000|${outcome}|${['D-9', 'D-10'][at]}|CE`,
+      ),
+    ]);
+    const [committed] = acknowledgements(message, { code, issues: [], isCommitted: true }, () => stamp);
+    expect(committed?.toString()).toContain('MFK^M02');
+    expect(acknowledge(message, 'CA', [], stamp).toString()).toMatch(/\|ACK\^M02\^ACK\|.*\rMSA\|CA\|C-1\r$/);
+  },
+);

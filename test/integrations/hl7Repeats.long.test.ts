@@ -36,14 +36,15 @@ onEveryEngine((start) => {
     });
   }
 
-  function admission(header: Record<number, string> = {}, visit = {}) {
+  function admission(header: Record<number, string> = {}, ...insurances: [string, Record<number, string>][]) {
     const id = freshId('repeated');
     const message = (name: string, more: Record<number, string> = {}) =>
       hl7Message(
         'ADT^A04',
         [
           ['PID', { 3: id, 5: `${name}^Ada`, 7: '19840229' }],
-          ['PV1', { 2: 'O', 19: `${id}-v`, ...visit }],
+          ['PV1', { 2: 'O', 19: `${id}-v` }],
+          ...insurances,
         ],
         { 3: 'ADT1', 4: 'ELMST', 10: id, ...header, ...more },
       );
@@ -115,15 +116,17 @@ onEveryEngine((start) => {
   });
 
   test('what was refused is carried out when it comes again, and waits no more', async () => {
-    const { id, message, patient, encounter } = admission({}, { 7: 'D-77' });
+    const { id, message, patient, encounter } = admission({}, ['IN1', { 1: '1', 3: 'payer-77' }]);
     const body = message('Rivera');
     for (let time = 0; time < 2; time += 1) {
       expect(
-        await appendedBy(service, async () => expect(await send(service, body)).toEqual(['AE', '204 E'])),
+        await appendedBy(service, async () =>
+          expect(await send(service, body)).toEqual(['AE', '204 E', '204 E']),
+        ),
       ).toEqual([]);
     }
     expect(await keptOf(id, '--rejected')).toHaveLength(2);
-    await service.post('/integration/providers', { id: 'D-77', first_name: 'Ada', last_name: 'Nguyen' });
+    await service.post('/integration/payers', { id: 'payer-77', name: 'Elm Health' });
     expect(await appendedBy(service, () => send(service, body))).toEqual([patient, encounter]);
     expect(await keptOf(id, '--rejected')).toEqual([]);
     expect((await keptOf(id)).map(({ state }) => state)).toEqual(['accepted', 'rejected', 'rejected']);
@@ -131,9 +134,9 @@ onEveryEngine((start) => {
   });
 
   test('what an operator sent again was taken', async () => {
-    const { id, message, patient, encounter } = admission({}, { 7: 'D-78' });
+    const { id, message, patient, encounter } = admission({}, ['IN1', { 1: '1', 3: 'payer-78' }]);
     await send(service, message('Rivera'));
-    await service.post('/integration/providers', { id: 'D-78', first_name: 'Ada', last_name: 'Nguyen' });
+    await service.post('/integration/payers', { id: 'payer-78', name: 'Elm Health' });
     expect(await appendedBy(service, () => cli('messages', 'resend'))).toEqual([patient, encounter]);
     expect(
       await appendedBy(service, async () => expect(await send(service, message('Rivera'))).toEqual(['AA'])),

@@ -9,6 +9,7 @@ import {
   escapeText,
   type Hl7Issue,
   type Hl7Message,
+  type Segment,
   usualDelimiters,
 } from './parser.ts';
 
@@ -23,7 +24,7 @@ interface Stamp {
 }
 
 /**
- * Returns the acknowledgement (ACK) of a message (HL7 v2.5.1, 2.13.1), addressed to where it came from, in its
+ * Returns the acknowledgement of a message (ACK; HL7 v2.5.1, 2.13.1; MFK for master files), addressed to where it came from, in its
  * version, delimiters and character set: `AA` when everything it says is durable, `AE` when it is wrong, `AR` when it
  * is not for this service; `CA`, `CE` and `CR` say the same of storing it. Each segment ends with CR.
  */
@@ -37,9 +38,10 @@ export function acknowledge(
   const [first] = issues.filter(({ severity }) => severity === 'error');
   const text = code === 'AA' || code === 'CA' ? '' : escapeText(first?.text ?? '', delimiters);
   const segments = [
-    headerOf(message, stamp),
+    headerOf(message, code, stamp),
     ['MSA', code, message.header.text(10), ...(text && [text])],
     ...errorSegments(issues.slice(0, MOST_ISSUES), message),
+    ...(isApplied(code) ? entrySegments(message, code, stamp) : []),
   ];
   const lines = segments.map((fields) => `${fields.join(delimiters.field)}\r`);
   return encode(lines.join(''), characterSet);
@@ -57,6 +59,10 @@ interface Result {
 type Acknowledged = 'AA' | 'AE' | 'AR';
 /** The codes of what was stored, or was not. */
 type Committed = 'CA' | 'CE' | 'CR';
+
+function isApplied(code: Acknowledged | Committed): code is Acknowledged {
+  return code.startsWith('A');
+}
 
 const refusedAs = { AA: 'CE', AE: 'CE', AR: 'CR' } as const;
 
@@ -95,10 +101,13 @@ function isWanted(condition: Condition | undefined, isPositive: boolean): boolea
 }
 
 /** Returns the MSH of the response: receiver and sender are swapped. */
-function headerOf({ header, encoding }: Hl7Message, { controlId, at }: Stamp): string[] {
+function headerOf(message: Hl7Message, code: Acknowledged | Committed, { controlId, at }: Stamp): string[] {
+  const { header, encoding } = message;
   const { component } = encoding.delimiters;
   const [, event = '', structure = ''] = header.text(9).split(component);
-  const kind = ['ACK', ...(event && [event]), ...(event && structure && ['ACK'])];
+  const [type, ownStructure] =
+    message.type === MASTER_FILE && isApplied(code) ? ['MFK', 'MFK_M01'] : ['ACK', 'ACK'];
+  const kind = [type, ...(event && [event]), ...(event && structure && [ownStructure])];
   const [application, facility, receivingApplication, receivingFacility] = [3, 4, 5, 6].map((field) =>
     header.text(field),
   );
@@ -116,6 +125,30 @@ function headerOf({ header, encoding }: Hl7Message, { controlId, at }: Stamp): s
   ];
   const characterSets = header.text(18);
   return characterSets === '' ? fields : [...fields, '', '', '', '', '', characterSets];
+}
+
+/** The type of messages that are acknowledged entry by entry. */
+const MASTER_FILE = 'MFN';
+
+/**
+ * Returns the segments that MFK adds to ACK (HL7 v2.5.1, 8.4.2): the MFI, and an MFA for each MFE where MFI-6 wants one. The entries of
+ * a message are stored together, or none of them is.
+ */
+function entrySegments(message: Hl7Message, code: Acknowledged, { at }: Stamp): string[][] {
+  const notice = message.type === MASTER_FILE ? message.first('MFI') : undefined;
+  if (notice === undefined) return [];
+  const fieldsOf = (segment: Segment) =>
+    Array.from({ length: segment.length }, (_, index) => segment.text(index + 1));
+  const echoed = ['MFI', ...fieldsOf(notice)];
+  const isStored = code === 'AA';
+  if (!isWanted(conditionIn(notice.text(6)) ?? 'AL', isStored)) return [echoed];
+  const { component } = message.encoding.delimiters;
+  const outcome = (isStored ? ['S', 'Successful'] : ['U', 'Unsuccessful']).concat('HL70181').join(component);
+  const entries = message.all('MFE').map((entry) => {
+    const [event, control, , key, keyType] = fieldsOf(entry);
+    return ['MFA', event ?? '', control ?? '', timestamp(at), outcome, key ?? '', keyType ?? ''];
+  });
+  return [echoed, ...entries];
 }
 
 function encodingCharacters(delimiters: Delimiters): string {

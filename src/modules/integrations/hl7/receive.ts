@@ -29,6 +29,7 @@ import {
 import { patientIdIn } from './patient.ts';
 import { visitIdOf } from './records.ts';
 import { isOther, type MappedMessage, mapMessage } from './triggerEvents.ts';
+import { withoutUnknownProviders } from './unknownProviders.ts';
 
 /** The result for a record that an accepted message names, and says nothing of. */
 const untouched: OperationResult = { outcome: 'left_out' };
@@ -118,13 +119,14 @@ export function readMessage(message: Hl7Message, source: Hl7Source): ReadMessage
 export async function processMessage(
   ports: IngestPorts,
   run: IngestRun,
-  { said, subjects, operations }: ReadMessage,
+  { said, subjects, operations: all }: ReadMessage,
   keeping: Promise<void>,
 ): Promise<MessageResult> {
   if ('refused' in said) {
     await keeping;
-    return { code: said.refused, issues: said.issues, subjects, operations, results: [] };
+    return { code: said.refused, issues: said.issues, subjects, operations: all, results: [] };
   }
+  const { operations, issues: remarks } = await withoutUnknownProviders(ports, run.caller.workspace, all);
   const states: RecordStates = new Map();
   const trial = applyMessage(ports, { ...run, dryRun: true, states }, operations);
   // It is awaited later, and may fail before that.
@@ -139,7 +141,13 @@ export async function processMessage(
     issuesOf(operation, results[place] as OperationResult),
   );
   const isWrong = issues.some(({ severity }) => severity === 'error');
-  return { code: isWrong ? 'AE' : 'AA', issues: [...said.issues, ...issues], subjects, operations, results };
+  return {
+    code: isWrong ? 'AE' : 'AA',
+    issues: [...said.issues, ...remarks, ...issues],
+    subjects,
+    operations,
+    results,
+  };
 }
 
 async function applyMessage(
