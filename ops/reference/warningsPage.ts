@@ -4,6 +4,7 @@ import type { CatalogEntry, RecordFields } from '../../src/domain/records/schema
 import type { Checks } from '../../src/domain/records/schema/validation.ts';
 import { noSettings } from '../../src/modules/readiness/rules/rule.ts';
 import { writeWarnings } from '../../src/modules/readiness/warnings.ts';
+import { PREVIOUSLY_ERASED } from '../../src/modules/records/commands/upsert.ts';
 
 import { code, page, table } from './markdown.ts';
 
@@ -70,6 +71,7 @@ function shownField(field: string): string {
 /** Returns every warning that is returned for valid bodies, by its text, with the fields for which it is given. */
 function warnings(): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
+  found.set(PREVIOUSLY_ERASED.message, new Set([code(PREVIOUSLY_ERASED.field)]));
   for (const entry of catalog) {
     const bodies = bodiesOfKind(entry).filter((body) => entry.schema.safeParse(body).success);
     requireAllMet(entry.checks, bodies, entry.kind);

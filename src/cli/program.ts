@@ -131,8 +131,8 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       name: 'records',
       summary: 'Read, search, trace, prove, copy and erase records',
       description:
-        'The records of a workspace. `get`, `list` and `search` ask a running service; `history`, `prove`, `copy` and ' +
-        '`erase` work on its stores.',
+        'The records of a workspace. `get`, `list` and `search` ask a running service; `history`, `prove`, `copy`, ' +
+        '`erase` and `returned` work on its stores.',
       modules: [
         {
           verbs: ['get', 'list', 'search'],
@@ -142,6 +142,10 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
         { verbs: ['prove'], load: async () => (await import('./commands/prove.ts')).addProveCommand },
         { verbs: ['copy'], load: async () => (await import('./commands/copy.ts')).addCopyCommand },
         { verbs: ['erase'], load: async () => (await import('./commands/erase.ts')).addEraseCommand },
+        {
+          verbs: ['returned'],
+          load: async () => (await import('./commands/returned.ts')).addReturnedCommand,
+        },
       ],
     },
     {

@@ -6,8 +6,10 @@ import type { MessagePorts } from '../../src/modules/integrations/messages/store
 import { attemptsTable } from '../../src/modules/webhooks/attempts.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 import { runInWorkspace } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
+import { samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 
@@ -71,5 +73,56 @@ onEveryEngine((start) => {
     const left = await stores.stateStore.page(attemptsTable, { partition: webhook, limit: 10 });
     // The attempt to tell of the erasure, and that of the record which has the id now.
     expect(left.map(({ body }) => body.event?.revision)).toEqual([1, 2]);
+  });
+
+  test('records that return after their erasure get a warning over each way in, and are listed', async () => {
+    const warning = { field: 'id', message: expect.stringMatching(/^previously_erased: /) };
+    const [rest, batch, judged] = [samples.payer(), samples.payer(), samples.payer()];
+    const inBatch = async (record: { id: string }, query = '') => {
+      const lines = `${JSON.stringify({ kind: 'payer', record })}\n`;
+      const headers = { 'content-type': 'application/x-ndjson' };
+      const answer = await service.send(`/integration/batch${query}`, {
+        method: 'POST',
+        headers,
+        body: lines,
+      });
+      return JSON.parse(answer.text.split('\n')[0] as string);
+    };
+    const fhir = fhirPatient();
+    const sendAll = async () => ({
+      rest: (await service.post('/integration/payers', rest)).body,
+      batch: await inBatch(batch),
+      judged: await inBatch(judged, '?unchanged=skip'),
+      fhir: (await sendFhir(service, '/fhir/Patient', fhir)).text,
+    });
+    const first = await sendAll();
+    for (const one of [first.rest, first.batch, first.judged])
+      expect(one).toMatchObject({ outcome: 'created', warnings: [] });
+    expect(first.fhir).not.toContain('previously_erased');
+    for (const { id } of [rest, batch, judged])
+      expect(await cli('records', 'erase', 'payer', id, '--reason', 'Asked')).toMatchObject({ code: 0 });
+    const erasing = ['records', 'erase', 'patient', String(fhir.id), '--reason', 'Asked'];
+    expect(await cli(...erasing)).toMatchObject({ code: 0 });
+    const ids = [rest.id, batch.id, judged.id, String(fhir.id)];
+    const returned = async (): Promise<{ id: string }[]> => {
+      const all = JSON.parse((await cli('records', 'returned', '--json')).stdout);
+      return all.filter(({ id }: { id: string }) => ids.includes(id));
+    };
+    expect(await returned()).toEqual([]);
+    // The service learns of erasures by other processes within a second.
+    await eventually(async () => {
+      const reference = { ...samples.patient(), primary_insurance: { payer_id: rest.id } };
+      expect((await service.post('/integration/patients', reference)).status).toBe(400);
+    });
+    const again = await sendAll();
+    for (const one of [again.rest, again.batch, again.judged])
+      expect(one).toMatchObject({ outcome: 'created', version: 3, warnings: [warning] });
+    expect(again.fhir).toContain('previously_erased');
+    expect((await service.post('/integration/payers', rest)).body).toMatchObject({ warnings: [] });
+    const found = await returned();
+    expect(found.map(({ id }) => id)).toEqual(ids);
+    for (const one of found) expect(one).toMatchObject({ version: 3, principal: { type: 'api_key' } });
+    const csv = await cli('records', 'returned', '--format', 'csv');
+    for (const id of ids) expect(csv.stdout).toContain(`,${id},`);
   });
 });

@@ -217,8 +217,8 @@ function isOfPatient(one: RecordErased, id: string, lastOwn: string): boolean {
   return lastOwn === id && (one.with_patient === true || one.patient_ids?.includes(id) === true);
 }
 
-/** Yields the tombstones after a position, up to the log's end. */
-async function* tombstonesAfter(eventLog: EventLog, after: Position): AsyncGenerator<RecordedEvent> {
+/** Yields the tombstones of all workspaces after a position, up to the end of the log. Rejects with `unavailable`. */
+export async function* tombstonesAfter(eventLog: EventLog, after: Position): AsyncGenerator<RecordedEvent> {
   const stop = new AbortController();
   const filter = { eventTypes: [...tombstoneTypes] };
   try {

@@ -29,6 +29,12 @@ import {
   type ReferenceWaits,
 } from './references.ts';
 
+/** The warning for a record that is new, and whose id belonged to one that was erased. */
+export const PREVIOUSLY_ERASED: FieldMessage = {
+  field: 'id',
+  message: 'previously_erased: the record with this id was erased, and now exists again',
+};
+
 /** A write's condition on the current state: as `ExpectedRevision`, or `exists`: it must exist, in any version. */
 export type WriteCondition = ExpectedRevision | 'exists';
 
@@ -175,6 +181,8 @@ interface ConditionalWriteResult extends DetectedChange {
   sent: RecordFields;
   /** Whether no event was appended because no field would have changed. */
   isSkipped: boolean;
+  /** Whether the record was erased before. */
+  wasErased: boolean;
 }
 
 /**
@@ -217,7 +225,8 @@ async function judge(
   const change = detectChange(state, sent);
   const isSkipped = change.outcome === 'unchanged' && unchanged === 'skip';
   const before = last?.version ?? 0;
-  return { ...change, version: isSkipped ? before : before + 1, sent, isSkipped };
+  const wasErased = last?.erased === true;
+  return { ...change, version: isSkipped ? before : before + 1, sent, isSkipped, wasErased };
 }
 
 /** Appends the event that leads to a result; resolves with undefined when the record's stream ends elsewhere. Rejects as `EventLog.append` does. */
@@ -387,7 +396,12 @@ async function upsertBlindly(
 /** Returns the result of an upsert that was appended whatever the record's state. */
 export function writtenBlindly(valid: ValidUpsert, revision: number, isNew: boolean): Written {
   const outcome = isNew ? 'created' : 'updated';
-  return { version: revision + 1, outcome, warnings: valid.warnings(isNew ? valid.sent : undefined) };
+  const warnings = valid.warnings(isNew ? valid.sent : undefined);
+  return { version: revision + 1, outcome, warnings: withErasure(warnings, isNew && revision > 0) };
+}
+
+function withErasure(warnings: FieldMessage[], wasErased: boolean): FieldMessage[] {
+  return wasErased ? [PREVIOUSLY_ERASED, ...warnings] : warnings;
 }
 
 /**
@@ -401,13 +415,15 @@ export async function upsertIfChanged(
   const { entry, stream, sent } = valid;
   const { condition = 'any', unchanged = 'append', dryRun = false } = options;
   try {
-    const { version, outcome, changedFields, isSkipped, fields } = await writeIfChanged(ports, {
+    const { fields, wasErased, ...written } = await writeIfChanged(ports, {
       ...{ entry, stream, condition, unchanged, dryRun, states: options.states },
       fieldsFor: () => sent,
       newEvent: (data) => valid.newEvent(data),
     });
+    const { version, outcome, changedFields, isSkipped } = written;
     if (!isSkipped && !dryRun) ports.existence.remember(stream);
-    return { version, outcome, changedFields, isSkipped, warnings: valid.warnings(fields) };
+    const warnings = withErasure(valid.warnings(fields), wasErased);
+    return { version, outcome, changedFields, isSkipped, warnings };
   } catch (error) {
     // A record that cannot be read cannot be compared.
     if (error instanceof UnreadableError && !dryRun) return upsertBlindly(ports, valid, options);
