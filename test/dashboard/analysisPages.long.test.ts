@@ -17,7 +17,7 @@ import {
   worklist,
 } from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 const MANY = 520;
 
@@ -160,8 +160,20 @@ onEmbeddedEngines((start) => {
       `Of ${MANY + 5} encounters, <strong>${MANY + 2}</strong> would be in a different state`,
     );
     expect(page).toContain(`>${String(claim.payer.id)}</a>`);
+    expect(page).toContain(`The first 200 of ${MANY + 2}.`);
+    expect(page).toMatch(
+      new RegExp(
+        `<bdi>${claim.patient.first_name} [^<]+, [^<]+</bdi></a> <small[^>]*><bdi>${second.id}</bdi></small></th><td[^>]*>Blocked</td><td[^>]*>Ready`,
+      ),
+    );
+    const [, again = ''] = /href="\/dashboard([^"]+)">Change and try again/.exec(page) ?? [];
+    const filled = await visitor.get(again.replaceAll('&amp;', '&').replace('#settings', ''));
+    expect(filled.text).toMatch(/name="rules.facility_tax_id"[^>]*>.*?<option value="off" selected>/s);
+    expect(page).not.toContain('Apply these settings');
     expect(accesses).toMatchObject([
-      { action: 'readiness.simulation', shown: { count: MANY + 5, things: { length: 5 } } },
+      { action: 'readiness.simulation', shown: { count: MANY + 5, things: { length: 200 } } },
+      { action: 'record.list', kind: 'encounter' },
+      { action: 'record.list', kind: 'patient' },
     ]);
     expect((await worklist(service)).counts.states).toMatchObject({ blocked: MANY + 3 });
   });
@@ -201,5 +213,55 @@ onEmbeddedEngines((start) => {
     const [done] = await stateStore.load(simulationTable, [workspace]);
     expect(done?.body).toMatchObject({ outcome: 'done', found: { result: last } });
     await Promise.all([readModels.close(), stateStore.close()]);
+  });
+
+  test('administrators put in force what was simulated, and only that', async () => {
+    const path = '/readiness/simulation';
+    const { visitor: admin } = await signedIn(service, 'admin');
+    const { text } = await admin.get(root + path);
+    const [, started_at = ''] = /name="started_at" value="([^"]+)"/.exec(text) ?? [];
+    const apply = (from: BrowserlessSession, form: Record<string, string>) =>
+      from.post(`${root}${path}/apply`, form);
+    const refused = await changesBy(service, async () => {
+      expect((await apply(visitor, { started_at })).status).toBe(403);
+      const stale = await apply(admin, { started_at: '2026-03-14T00:00:00.000Z' });
+      expect([stale.status, stale.text.includes('Other settings were simulated since.')]).toEqual([
+        409,
+        true,
+      ]);
+    });
+    expect(refused).toEqual([]);
+    const changes = await changesBy(service, async () => {
+      for (const _ of ['once', 'again']) expect((await apply(admin, { started_at })).status).toBe(303);
+    });
+    expect(changes).toMatchObject([
+      { type: 'ReadinessRuleSet', data: { rule: 'facility_tax_id', choice: 'warns' } },
+    ]);
+    expect((await worklist(service)).counts.states).toMatchObject({ blocked: 1 });
+  });
+
+  test('settings of each kind are put in force as they were tried', async () => {
+    const { visitor: admin } = await signedIn(service, 'admin');
+    const path = '/readiness/simulation';
+    const payer = String(claim.payer.id);
+    const tried = {
+      ...{ 'rules.facility_tax_id': 'default', 'filing_limits.default': '1y' },
+      ...{ payer_id: payer, payer_limit: '90d', visit_type: 'surgical', category: 'consent_form' },
+    };
+    await admin.get(root + path);
+    expect((await admin.post(root + path, tried)).status).toBe(303);
+    const page = await ended(path);
+    const [, again = ''] = /href="\/dashboard([^"]+)">Change and try again/.exec(page) ?? [];
+    const query = new URL(again.replaceAll('&amp;', '&'), service.url).searchParams;
+    expect(Object.fromEntries(query)).toEqual(tried);
+    const { text } = await admin.get(root + path);
+    const [, started_at = ''] = /name="started_at" value="([^"]+)"/.exec(text) ?? [];
+    const changes = await changesBy(service, () => admin.post(`${root}${path}/apply`, { started_at }));
+    expect(changes.map(({ type, data }) => [type, data])).toEqual([
+      ['FilingLimitSet', { payer_id: payer, limit: 'P90D' }],
+      ['FilingLimitSet', { limit: 'P1Y' }],
+      ['ReadinessRuleSet', { rule: 'facility_tax_id', choice: 'default' }],
+      ['RequiredDocumentSet', { visit_type: 'surgical', category: 'consent_form', required: true }],
+    ]);
   });
 });

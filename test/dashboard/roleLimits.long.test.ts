@@ -156,6 +156,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
   ],
   admins: [
     'post /workspaces/:workspace/changes/undo',
+    'post /workspaces/:workspace/readiness/simulation/apply',
     'get /overview',
     'get /users',
     'post /users',

@@ -341,6 +341,49 @@ test('a message about an unknown patient is marked where it names the patient', 
   walk.ends();
 });
 
+test('the first record of a workspace is sent and seen', async () => {
+  const fresh = service.workspaceId('fresh');
+  await service.keys.createWorkspace(fresh);
+  const walk = await Walk.from(page, `/workspaces/${fresh}`);
+  const changes = await changesBy(service, async () => {
+    await walk.follow('from the API reference');
+    await walk.sees(page.getByLabel('Body'));
+    await walk.click(page.getByLabel('dry_run'));
+    await page.getByLabel('dry_run').selectOption('false');
+    await page.getByLabel('Body').fill(JSON.stringify({ ...samples.payer(), id: 'payer-1', name: 'Aetna' }));
+    await walk.press('Send');
+    await walk.sees(page.locator('#answer').getByText('created'));
+  });
+  expect(changes).toMatchObject([{ type: 'PayerUpserted', data: { id: 'payer-1' } }]);
+  await walk.follow('Records');
+  await walk.follow('Payers');
+  await walk.sees(page.getByRole('row').filter({ hasText: 'payer-1' }));
+  walk.ends();
+});
+
+test('settings are simulated, and put in force', async () => {
+  const walk = await Walk.from(page, root);
+  await walk.follow('Readiness');
+  await walk.press('Simulation');
+  await walk.sees(page.getByRole('heading', { name: 'Settings to try' }));
+  await walk.click(page.locator('summary', { hasText: 'Rules' }));
+  await page.getByLabel('The facility has an EIN').selectOption('off');
+  await walk.press('Simulate');
+  await walk.sees(
+    page.getByRole('link', { name: 'Show the result' }).or(page.getByText('Ended', { exact: true })),
+  );
+  if (await page.getByRole('link', { name: 'Show the result' }).isVisible())
+    await walk.follow('Show the result');
+  const changes = await changesBy(service, async () => {
+    await walk.press('Apply these settings');
+    await walk.sees('The settings are in force.');
+  });
+  expect(changes).toMatchObject([
+    { type: 'ReadinessRuleSet', data: { rule: 'facility_tax_id', choice: 'off' } },
+  ]);
+  walk.ends();
+});
+
 test('a field leads to the version that changed it', async () => {
   const walk = await Walk.from(page, pathOf('patients', patient.id));
   await walk.follow('Policy number');

@@ -16,7 +16,7 @@ import {
 import { iso, type RangeName, rangeLinks, rangeOf, ranges } from '../components/ranges.ts';
 import { table } from '../components/tables.ts';
 import { badge, empty, time } from '../components/text.ts';
-import { requestsPath } from '../components/urls.ts';
+import { operationPath, requestsPath } from '../components/urls.ts';
 import { dismissFirstSteps, readPreferences } from '../http/preferences.ts';
 import { workspacesOf } from '../http/visit.ts';
 import { type AttentionPorts, attention } from './attention.ts';
@@ -194,8 +194,8 @@ const steps: Record<FirstStep, Step> = {
   },
   record: {
     title: 'Send the first record',
-    text: () =>
-      html`With the key in <code>CHARTLEDGER_API_KEY</code>; it needs the permission <code>write</code>:`,
+    text: ({ may }) =>
+      html`With the key in <code>CHARTLEDGER_API_KEY</code>; it needs the permission <code>write</code>${may(admins) && html`; or <a href="${operationPath('upsertPayer')}">from the API reference</a>, as yourself`}:`,
     curl: (address) =>
       `curl ${quoted(`${address}/integration/payers`)} ${KEY} \\\n  --json ${quoted('{"id": "payer-1", "name": "Aetna"}')}`,
   },

@@ -157,10 +157,11 @@ function partsOf(items: readonly Records[]): Records[][] {
 
 /** Returns the single entry for the result of a simulation of settings: the encounters named in it were shown. */
 export function simulationAccess(
-  { encounters, byRule }: Simulation,
+  { encounters, byRule, changed }: Simulation,
   query: Record<string, unknown>,
 ): AccessRecorded {
-  const ids = Object.values(byRule).flatMap(({ examples }) => examples);
+  const examples = Object.values(byRule).flatMap((rule) => rule.examples);
+  const ids = [...examples, ...changed.map(({ id }) => id)];
   return {
     ...{ action: 'readiness.simulation', kind: 'encounter', query },
     shown: {

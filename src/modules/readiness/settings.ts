@@ -9,6 +9,7 @@ import { notFound, ServiceError } from '../../platform/errors.ts';
 import { appendDecided, type EventLog } from '../../storage/eventLog.ts';
 import { findPreviousAppend } from '../idempotency/keys.ts';
 import { AggregateCache, foldStream } from '../records/queries/records.ts';
+import type { LimitedType } from './rules/filingLimits.ts';
 import {
   type FilingLimitSet,
   isLongerThanLaw,
@@ -32,6 +33,7 @@ import {
   readRuleSettings,
   type ruleSettingTypes,
 } from './rules/rule.ts';
+import type { CandidateSettings } from './simulation.ts';
 
 /** The rule settings of workspaces, for callers that do not wait for a store. */
 export class RuleSettingsCache {
@@ -149,6 +151,40 @@ export async function setTimeZone(
   await changeRuleSettings(eventLog, caller, ({ timeZone: before }) =>
     before === (timeZone ?? UTC) ? undefined : { type: 'BillingTimeZoneSet', data: { time_zone: timeZone } },
   );
+}
+
+/**
+ * Puts settings in force that were tried in the caller's workspace, each as its own event; what is so already appends nothing. What can
+ * be refused comes first. Rejects as `setFilingLimit` and `setBillingEntity` do; sent again, it completes what was interrupted.
+ */
+export async function applySettings(
+  eventLog: EventLog,
+  caller: Caller,
+  candidates: CandidateSettings,
+): Promise<void> {
+  const {
+    rules: choices,
+    filing_limits: limits,
+    billing_entities: entities,
+    required_documents,
+  } = candidates;
+  for (const [payer_id, limit] of Object.entries(limits?.payers ?? {}))
+    await setFilingLimit(eventLog, caller, { limit, payer_id });
+  for (const [type, limit = null] of Object.entries(limits?.payer_types ?? {}))
+    await setFilingLimit(eventLog, caller, { limit, payer_type: type as LimitedType });
+  if (limits?.default !== undefined) await setFilingLimit(eventLog, caller, { limit: limits.default });
+  for (const [facility_id, entity] of Object.entries(entities?.facilities ?? {}))
+    await setBillingEntity(eventLog, caller, { entity, facility_id });
+  if (entities?.default !== undefined) await setBillingEntity(eventLog, caller, { entity: entities.default });
+  for (const [code, choice = 'default'] of Object.entries(choices ?? {}))
+    await setRule(eventLog, caller, code, choice);
+  const { requiredDocuments } = await readRuleSettings(eventLog, caller.workspace);
+  for (const [visitType, wanted = []] of Object.entries(required_documents ?? {})) {
+    for (const category of new Set([...(requiredDocuments.get(visitType) ?? []), ...wanted])) {
+      const required = wanted.some((one) => one === category);
+      await setRequiredDocument(eventLog, caller, { visit_type: visitType, category, required });
+    }
+  }
 }
 
 async function requireRecord(eventLog: EventLog, workspace: string, kind: string, id: string): Promise<void> {

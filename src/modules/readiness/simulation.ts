@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
+import { readinessStates } from '../../domain/events/readinessEvents.ts';
 import { documentFieldsSchema } from '../../domain/records/document.ts';
 import { visitTypes } from '../../domain/records/kinds/encounter.ts';
 import { exactObject } from '../../domain/records/schema/validation.ts';
@@ -127,8 +128,11 @@ function changed<Value, Gone>(
 /** Encounters evaluated at once. */
 const AT_ONCE = 500;
 const MOST_EXAMPLES = 5;
+/** Maximum number of encounters in another state that are named; `flips` counts all. */
+export const MOST_CHANGED = 200;
 
 const counts = z.record(z.string(), z.int());
+const state = z.enum(readinessStates);
 
 /** What a simulation has found so far. */
 const simulationSchema = z.object({
@@ -144,10 +148,19 @@ const simulationSchema = z.object({
    * way round, with the ids of some.
    */
   byRule: z.record(z.string(), z.object({ found: z.int(), gone: z.int(), examples: z.array(z.string()) })),
+  /** The first encounters that would be in another state; none in what an earlier version stored. */
+  changed: z.array(z.object({ id: z.string(), from: state, to: state })).default([]),
 });
 export type Simulation = z.infer<typeof simulationSchema>;
 
-export const noSimulation: Simulation = { after: -1, encounters: 0, flips: {}, byPayer: {}, byRule: {} };
+export const noSimulation: Simulation = {
+  after: -1,
+  encounters: 0,
+  flips: {},
+  byPayer: {},
+  byRule: {},
+  changed: [],
+};
 
 /** Which encounters are looked at, and with which settings. */
 interface SimulationQuestion extends ServiceDays {
@@ -198,6 +211,8 @@ function compare(result: Simulation, now: WorklistEntry, then: WorklistEntry): v
   result.encounters += 1;
   if (now.state !== then.state) {
     const flip = `${now.state} ${then.state}`;
+    if (result.changed.length < MOST_CHANGED)
+      result.changed.push({ id: now.encounter_id, from: now.state, to: then.state });
     const { payer_id = '' } = now;
     // An id may be the name of something that every object has, such as `__proto__`.
     if (!Object.hasOwn(result.byPayer, payer_id)) result.byPayer = { ...result.byPayer, [payer_id]: {} };

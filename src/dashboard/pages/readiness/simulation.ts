@@ -17,14 +17,18 @@ import {
   readRuleSettings,
   ruleChoices,
 } from '../../../modules/readiness/rules/rule.ts';
+import { applySettings } from '../../../modules/readiness/settings.ts';
 import {
   type CandidateSettings,
   candidateSettingsSchema,
   type Simulation,
 } from '../../../modules/readiness/simulation.ts';
 import { serviceDaysSchema } from '../../../modules/readiness/worklistModel.ts';
+import type { RecordNames } from '../../../modules/records/queries/lists.ts';
+import { ServiceError } from '../../../platform/errors.ts';
 import { formError, input, messageOf, select } from '../../components/forms.ts';
 import {
+  admins,
   type DashboardRoute,
   type Html,
   html,
@@ -36,9 +40,11 @@ import {
   textOf,
   type Visit,
 } from '../../components/page.ts';
+import { textsOf } from '../../components/recordTable.ts';
 import { table } from '../../components/tables.ts';
-import { code, empty, ruleTitle } from '../../components/text.ts';
+import { bdi, code, empty, ruleTitle } from '../../components/text.ts';
 import { readinessSection, recordPath, simulationPath } from '../../components/urls.ts';
+import { readNames } from '../records/shared.ts';
 import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './scorecard.ts';
 import { type ShownState, stateTexts } from './worklistQuery.ts';
 
@@ -47,11 +53,39 @@ type Form = Visit['form'];
 const categories = documentFieldsSchema.shape.category.options;
 const AS_NOW = '';
 
+/** Returns the address of the form, filled in with settings that were tried. */
+function triedPath(
+  workspace: string,
+  { candidates, days }: Pick<SimulationRun, 'candidates' | 'days'>,
+): string {
+  const { rules, filing_limits: limits, required_documents: documents } = candidates;
+  const limit = (value: FilingLimit | null | undefined) => (value ? value.slice(1).toLowerCase() : undefined);
+  const [payer] = Object.entries(limits?.payers ?? {});
+  const [required] = Object.entries(documents ?? {});
+  const fields = {
+    ...Object.fromEntries(Object.entries(rules ?? {}).map(([code, choice]) => [`rules.${code}`, choice])),
+    ...{
+      'filing_limits.default': limit(limits?.default),
+      payer_id: payer?.[0],
+      payer_limit: limit(payer?.[1]),
+    },
+    ...{ visit_type: required?.[0], category: required?.[1]?.at(-1), ...days },
+  };
+  const sent = Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return `${simulationPath(workspace)}?${new URLSearchParams(sent).toString()}#settings`;
+}
+
 /**
- * Returns the form for settings to be tried; `form` is what it was sent with. Its fields have the names used in a
- * candidate.
+ * Returns the form for settings to be tried, filled in with what it was sent with, or else with what the address says. Its fields
+ * have the names used in a candidate.
  */
-function simulationForm({ workspace, csrf, form }: Visit, settings: RuleSettings, refusal?: Refusal): Html {
+function simulationForm(
+  { workspace, csrf, form: typed, req }: Visit,
+  settings: RuleSettings,
+  refusal?: Refusal,
+): Html {
+  const form: Form = { ...textsOf(req), ...typed };
+  const isOpen = refusal !== undefined || Object.keys(form).some((name) => name.startsWith('rules.'));
   const errorOf = (...fields: string[]) =>
     fields.map((field) => messageOf(refusal?.details, field)).find((message) => message !== undefined);
   const line = (name: string, label: string, type: 'text' | 'number' | 'date', ...errors: string[]) =>
@@ -63,7 +97,7 @@ function simulationForm({ workspace, csrf, form }: Visit, settings: RuleSettings
     });
   return html`${formError(refusal?.text)}
 <form method="post" action="${simulationPath(workspace)}">${csrf}
-<details${refusal && html` open`}><summary>Rules</summary>
+<details${isOpen && html` open`}><summary>Rules</summary>
 <div class="filter-fields">${rules.map((rule) =>
     choice(`rules.${rule.code}`, rule.title, [...ruleChoices, 'default'], `Now: ${choiceOf(settings, rule)}`),
   )}</div>
@@ -138,14 +172,44 @@ interface Flip {
 }
 
 /** Returns what a simulation has found. */
-function simulationResult(workspace: string, { encounters, flips, byPayer, byRule }: Simulation): Html {
+function simulationResult(
+  workspace: string,
+  { encounters, flips, byPayer, byRule, changed }: Simulation,
+  names: RecordNames | undefined,
+): Html {
   const all = Object.values(flips).reduce((sum, count) => sum + count, 0);
   const rules = Object.entries(byRule).map(([rule, counts]) => ({ rule, ...counts }));
   return html`<h2>Result</h2>
 <p>Of ${figure(encounters)} encounters, <strong>${figure(all)}</strong> would be in a different state.</p>
 ${all > 0 && flipTables(workspace, flips, byPayer)}
+${changed.length > 0 && changedTable(workspace, changed, all, names)}
 ${rules.length === 0 && empty('Each rule would have the same findings as now.')}
 ${rules.length > 0 && ruleTable(workspace, rules)}`;
+}
+
+/** Returns which encounters would be in another state. */
+function changedTable(
+  workspace: string,
+  changed: Simulation['changed'],
+  all: number,
+  names: RecordNames | undefined,
+): Html {
+  return html`<h3>Encounters</h3>
+${all > changed.length && html`<p>The first ${figure(changed.length)} of ${figure(all)}.</p>`}
+<div class="dense">${table<Simulation['changed'][number]>(
+    'Encounters that would be in a different state',
+    [
+      {
+        title: 'Encounter',
+        isHeader: true,
+        cell: ({ id }) =>
+          html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${bdi(names?.nameOf(encounter.kind, id) ?? id)}</a> <small class="muted">${bdi(id)}</small>`,
+      },
+      { title: 'Now', cell: ({ from }) => stateTexts[from] },
+      { title: 'Simulated', cell: ({ to }) => stateTexts[to] },
+    ],
+    changed,
+  )}</div>`;
 }
 
 function flipTables(workspace: string, flips: Simulation['flips'], byPayer: Simulation['byPayer']): Html {
@@ -221,7 +285,7 @@ function figure(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-type Ports = Pick<AppPorts, 'eventLog' | 'names'> & { analyses: Analyses };
+type Ports = Pick<AppPorts, 'eventLog' | 'readModels' | 'names'> & { analyses: Analyses };
 
 const TITLE = 'Simulation';
 
@@ -236,35 +300,73 @@ export function simulationRoutes(ports: Ports): DashboardRoute[] {
       handle: (visit) => state(ports, visit),
     },
     { method: 'post', path, roles, handle: (visit) => start(ports, visit) },
+    {
+      ...{ method: 'post', path: `${path}/apply`, roles: admins, page: path },
+      handle: (visit) => apply(ports, visit),
+    },
   ];
 }
 
-async function page({ eventLog, analyses, names }: Ports, visit: Visit, refusal?: Refusal): Promise<Page> {
+async function page(ports: Ports, visit: Visit, refusal?: Refusal): Promise<Page> {
+  const { eventLog, analyses, names } = ports;
   const { workspace, caller } = visit;
   const [run, settings] = await Promise.all([
     analyses.simulations.last(workspace),
     readRuleSettings(eventLog, workspace),
   ]);
   if (run) await names.learn([run.asked_by]);
+  const changed = run?.found?.result.changed ?? [];
+  const named = changed.map(({ id }) => ({ kind: encounter.kind, id }));
+  const { names: recordNames, accesses } = await readNames(ports, workspace, named);
   if (run?.found) {
-    await recordAccess(eventLog, caller, simulationAccess(run.found.result, queryOf(run)));
+    await recordAccess(eventLog, caller, simulationAccess(run.found.result, queryOf(run)), ...accesses);
   }
   const body = html`${analysisCrumbs(workspace)}
 <h1>${TITLE}</h1>
 <p>Tries settings on all encounters as they are now, and compares the result with the current settings. It changes nothing.</p>
-${run && lastRun(visit, run, names)}
-<h2>Settings to try</h2>
+${run && lastRun(visit, run, names, recordNames)}
+<h2 id="settings">Settings to try</h2>
 ${simulationForm(visit, settings, refusal)}`;
   return { title: TITLE, section: readinessSection, body, ...(refusal && { status: refusal.status }) };
 }
 
-function lastRun(visit: Visit, run: SimulationRun, names: Ports['names']): Html {
+function lastRun(
+  visit: Visit,
+  run: SimulationRun,
+  names: Ports['names'],
+  recordNames: RecordNames | undefined,
+): Html {
   const { workspace, csrf } = visit;
   const goOn = html`<form method="post" action="${simulationPath(workspace)}">${csrf}<div class="actions"><button type="submit" name="go_on" value="yes">Resume</button></div></form>`;
   return html`<h2>Last simulation</h2>
 ${runStatus({ ...shownRun(workspace, run), goOn })}
 ${runFacts(run, run.days, names, [['Settings', triedSettings(run.candidates)]])}
-${run.found && simulationResult(workspace, run.found.result)}`;
+${run.outcome === 'done' && actions(visit, run)}
+${run.found && simulationResult(workspace, run.found.result, recordNames)}`;
+}
+
+/** Settings are put in force by whoever changes those of the workspace. */
+function actions(visit: Visit, run: SimulationRun): Html {
+  const { workspace, csrf } = visit;
+  return html`<div class="actions no-print">${
+    visit.may(admins) &&
+    html`<form method="post" action="${simulationPath(workspace)}/apply">${csrf}<input type="hidden" name="started_at" value="${run.started_at}"><button type="submit">Apply these settings</button></form>`
+  }<a role="button" class="outline secondary" href="${triedPath(workspace, run)}">Change and try again</a></div>`;
+}
+
+/** Puts the settings in force whose result was shown. */
+async function apply(ports: Ports, visit: Visit): Promise<Reply> {
+  const { workspace, caller, form, notice } = visit;
+  try {
+    const run = await ports.analyses.simulations.last(workspace);
+    if (run?.outcome !== 'done' || run.started_at !== textOf(form, 'started_at'))
+      throw new ServiceError('conflict', 'Other settings were simulated since. Review their result first.');
+    await applySettings(ports.eventLog, caller, run.candidates);
+  } catch (error) {
+    return { page: await page(ports, visit, problemOf(error)) };
+  }
+  notice('The settings are in force. The worklist is evaluated again.');
+  return { redirect: `/workspaces/${workspace}/readiness` };
 }
 
 function shownRun(workspace: string, run: SimulationRun): ShownRun {
