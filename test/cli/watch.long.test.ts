@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -12,6 +13,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
+import { canMount, SmallDisk } from '../support/files.ts';
 import { notePhi } from '../support/output.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
@@ -19,6 +21,8 @@ import { accessesBy, appendedBy, type TestService } from '../support/service.ts'
 notePhi('Watchman', 'Watcha');
 /** Higher than any process id of Linux. */
 const NO_PROCESS = 4_999_999;
+/** The user without rights, on every Linux. */
+const NOBODY = 65_534;
 
 const record = (id: string, first_name = 'Bea') => ({
   ...{ id, first_name, last_name: 'Watchman', date_of_birth: '1984-02-29' },
@@ -171,5 +175,61 @@ onEmbeddedEngines((start) => {
     expect(await once(folder)).toMatchObject({ code: 0, stderr: '' });
     expect(namesIn(folder, 'done')).toEqual(['taken.ndjson', 'taken.ndjson.report.json']);
     expect(readdirSync(join(folder, 'working'))).toEqual([expect.stringContaining('@elsewhere~')]);
+  });
+
+  test.skipIf(!canMount())(
+    'on a full disk a file waits, and is imported once when there is room',
+    async () => {
+      const disk = new SmallDisk('64k');
+      try {
+        drop(disk.path, { 'lines.ndjson': line('full-line'), 'adt.hl7': message('full-hl7') });
+        const release = disk.fill();
+        const waiting = await once(disk.path);
+        expect(waiting.code).toBe(1);
+        expect(waiting.stderr.match(/ waits: .*ENOSPC/g)).toHaveLength(2);
+        expect([namesIn(disk.path, 'done'), namesIn(disk.path, 'failed')]).toEqual([[], []]);
+        release();
+        expect(await once(disk.path)).toMatchObject({ code: 0, stderr: '' });
+        const names = ['adt.hl7', 'lines.ndjson'];
+        expect(namesIn(disk.path, 'done')).toEqual(names.flatMap((name) => [name, `${name}.report.json`]));
+        for (const id of ['full-line', 'full-hl7'])
+          expect((await service.get(`/integration/patients/${id}`)).body).toMatchObject({ version: 1 });
+      } finally {
+        disk.remove();
+      }
+    },
+  );
+
+  test('without the rights to a folder its files wait, and to a file it has failed', async () => {
+    const folder = temporaryFolder();
+    // Root has every right.
+    const uid = process.getuid?.() === 0 ? NOBODY : undefined;
+    const run = () => spawnCli(['watch', folder, '--once', '--settle', '0s'], { env, uid });
+    const allow = (within: string, mode: number) => chmodSync(join(folder, within), mode);
+    for (const name of ['working', 'done', 'failed']) {
+      mkdirSync(join(folder, name));
+      allow(name, 0o777);
+    }
+    drop(folder, { 'lines.ndjson': line('rights-line'), 'secret.ndjson': line('rights-secret') });
+    allow('lines.ndjson', 0o644);
+    allow('secret.ndjson', 0o000);
+    allow('.', 0o555);
+    const events = await appendedBy(service, async () => {
+      expect(await run()).toMatchObject({ code: 1, stdout: '', stderr: 'A file waits: EACCES (rename).\n' });
+    });
+    expect(events).toEqual([]);
+    allow('.', 0o777);
+    allow('done', 0o555);
+    const waiting = await run();
+    expect([waiting.code, waiting.stderr]).toEqual([
+      1,
+      expect.stringMatching(/ waits: EACCES \(rename\)\.\n$/),
+    ]);
+    expect(reportOf(folder, 'failed', 'secret.ndjson').problem).toBe('The file cannot be read (EACCES).');
+    allow('done', 0o777);
+    expect(await run()).toMatchObject({ code: 0, stderr: '' });
+    expect(namesIn(folder, 'done')).toEqual(['lines.ndjson', 'lines.ndjson.report.json']);
+    expect((await service.get('/integration/patients/rights-line')).body).toMatchObject({ version: 1 });
+    expect((await service.get('/integration/patients/rights-secret')).status).toBe(404);
   });
 });

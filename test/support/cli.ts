@@ -32,6 +32,8 @@ interface ProcessOptions extends CliOptions {
   onStderr?: (text: string, kill: (signal: NodeJS.Signals) => void) => void;
   /** Kills it (SIGKILL). */
   kill?: AbortSignal;
+  /** The user that it runs as; default: the one of the tests. */
+  uid?: number | undefined;
 }
 
 /** Nothing of the surrounding environment but the path. */
@@ -70,6 +72,7 @@ export function spawnCli(args: string[], options: ProcessOptions = {}): Promise<
   const child = spawn(options.node ?? process.execPath, [bin, ...args], {
     env: { ...surroundings, ...compileCache, ...options.env },
     cwd: options.cwd ?? process.cwd(),
+    ...(options.uid !== undefined && { uid: options.uid }),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   // A command that ended without reading is told by its exit code.

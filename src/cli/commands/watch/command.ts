@@ -61,8 +61,12 @@ async function watch(path: string, options: WatchOptions, command: Command): Pro
   await untilInterrupted(async (signal) => {
     for (;;) {
       for (const claim of await folder.abandoned(Date.now())) await take(folder, claim, target, signal);
-      for await (const claim of folder.complete(Date.now(), isOnce))
-        await take(folder, claim, target, signal);
+      try {
+        for await (const claim of folder.complete(Date.now(), isOnce))
+          await take(folder, claim, target, signal);
+      } catch (error) {
+        noteDelay('A file', error);
+      }
       if (isOnce) return;
       await sleep(POLL_MS, undefined, { signal });
     }
@@ -89,14 +93,20 @@ async function take(folder: DropFolder, claim: Claim, target: Target, signal: Ab
     if (!isWhole) terminal().exitCode = FAILED;
   } catch (error) {
     if (signal.aborted || error instanceof NothingAccepted) throw error;
-    if (!(error instanceof ImportDelayed) && (error as NodeJS.ErrnoException).syscall === undefined)
-      throw error;
-    terminal().stderr.write(`${claim.id} waits: ${(error as Error).message}\n`);
-    terminal().exitCode = FAILED;
+    noteDelay(claim.id, error);
   } finally {
     clearInterval(alive);
     folder.release(claim);
   }
+}
+
+/** Says why something waits, without the names of files, which may be those of patients; throws any other error again. */
+function noteDelay(what: string, error: unknown): void {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (!(error instanceof ImportDelayed) && syscall === undefined) throw error;
+  const reason = error instanceof ImportDelayed ? error.message : `${code} (${syscall}).`;
+  terminal().stderr.write(`${what} waits: ${reason}\n`);
+  terminal().exitCode = FAILED;
 }
 
 async function importClaim(

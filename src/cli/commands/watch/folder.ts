@@ -81,7 +81,7 @@ export class DropFolder {
 
   /**
    * Takes the complete files, the earliest first; `isOnce`: without having seen them before. Others may take files from the same
-   * folder: each is taken by one.
+   * folder: each is taken by one. Rejects with the file system's error, after all others, when some must not be moved.
    */
   async *complete(now: number, isOnce: boolean): AsyncGenerator<Claim> {
     const files: { name: string; mtimeMs: number }[] = [];
@@ -95,13 +95,17 @@ export class DropFolder {
       if (isOld && (isOnce || this.#seen.get(name) === looks)) files.push({ name, mtimeMs: found.mtimeMs });
     }
     this.#seen = seen;
+    let refusal: unknown;
     for (const { name } of files.toSorted((a, b) => a.mtimeMs - b.mtimeMs || (a.name < b.name ? -1 : 1))) {
-      const claim = await this.#take(name);
+      const claim = await this.#take(name).catch((error) => {
+        refusal = error;
+      });
       if (claim) yield claim;
     }
+    if (refusal !== undefined) throw refusal;
   }
 
-  /** Returns undefined when another process was faster, or it must not be moved. */
+  /** Returns undefined when another process was faster. Rejects with the file system's error. */
   async #take(name: string): Promise<Claim | undefined> {
     const id = `${new Date().toISOString().replace(/[-:.]/g, '')}-${randomBytes(3).toString('hex')}`;
     const folder = join(this.#path, 'working', folderName(id));
@@ -110,10 +114,11 @@ export class DropFolder {
       await mkdir(folder, { mode: OWNER_ONLY });
       await rename(join(this.#path, name), join(folder, name));
       return { id, folder, name };
-    } catch {
+    } catch (error) {
       held.delete(id);
       await rmdir(folder).catch(() => undefined);
-      return undefined;
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
     }
   }
 
