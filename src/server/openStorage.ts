@@ -175,12 +175,17 @@ export async function openHeadTarget(place: string): Promise<TreeHeadPublisher> 
   return new LocalTreeHeadPublisher(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }
 
+/** Whether the place of a warehouse is a folder. */
+export function isFolder(place: string): boolean {
+  return !/^postgres(?:ql)?:/.test(place);
+}
+
 /**
  * Opens the warehouse at a place: a folder of Parquet files, as a path or `file:`; or tables in a schema of a PostgreSQL database, as
  * `postgres:`.
  */
 export async function openWarehouse(place: string, schema: string): Promise<Warehouse> {
-  if (/^postgres(?:ql)?:/.test(place)) {
+  if (!isFolder(place)) {
     const { PostgresWarehouse } = await import('../storage/engines/postgres/warehouse.ts');
     return PostgresWarehouse.open(place, schema);
   }

@@ -13,7 +13,7 @@ import { workerUrl } from '../platform/threads/workerUrl.ts';
 import type { EventLog } from '../storage/eventLog.ts';
 import { withLeases } from './exclusiveLock.ts';
 import { managedKeys } from './keys.ts';
-import { openEventLog, openWarehouse } from './openStorage.ts';
+import { isFolder, openEventLog, openWarehouse } from './openStorage.ts';
 import { requireKeyFolder } from './stores.ts';
 
 interface KeepWarehouseOptions extends Omit<WriteWarehouseOptions, 'pseudonyms'> {
@@ -32,14 +32,16 @@ export function keepWarehouse(
   caller: Caller,
   { place, deidentified, ...options }: KeepWarehouseOptions,
 ): Promise<void> {
-  // A URL may have a password.
-  const name = createHash('sha256').update(`${place} ${caller.workspace} ${deidentified}`).digest('hex');
+  const schema = deidentified ? `${caller.workspace}_deidentified` : caller.workspace;
+  // A URL may have a password; a folder has one warehouse, whatever its workspace.
+  const name = createHash('sha256')
+    .update(isFolder(place) ? place : `${place} ${schema}`)
+    .digest('hex');
   return withLeases(config.stateUrl, [`warehouse ${name}`], async (hold) => {
     if (!(await hold())) throw new ServiceError('conflict', 'Another process is writing this warehouse.');
     if (deidentified) requireKeyFolder(config.deidentificationKey, config.dataDir);
     const keys = new Keyring(eventLog, managedKeys(config));
     const pseudonyms = deidentified ? () => keys.loadEpoch('deidentification') : undefined;
-    const schema = deidentified ? `${caller.workspace}_deidentified` : caller.workspace;
     const warehouse = await openWarehouse(place, schema);
     try {
       await writeWarehouse({ eventLog, warehouse }, caller, { pseudonyms, ...options });
