@@ -19,7 +19,7 @@ import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
-import type { TestService } from '../support/service.ts';
+import { appendedBy, readAll, type TestService } from '../support/service.ts';
 
 const MOST_TRIES = 15;
 
@@ -278,5 +278,48 @@ onEveryEngine((start) => {
         },
       });
     }
+  });
+
+  test('is read over HTTP, oldest first, from a position on, with a permission of its own', async () => {
+    const { client } = await open('siem');
+    await upsertMany(client, ENTRIES_A_CHUNK + 10);
+    await client.post('/integration/payers', { id: phi('payer') });
+    const workspace = service.workspaceId('siem');
+    const created = await service.createKey('siem', ['audit']);
+    const siem = service.as(created.key);
+    const expected = (await readAll(service.eventLog))
+      .filter(({ metadata }) => metadata.workspace === workspace)
+      .map(({ position, id }) => ({ position, id }));
+    const lines = async (query: Record<string, string>) => {
+      const { status, text, headers } = await siem.get(`/integration/audit?${new URLSearchParams(query)}`);
+      expect(status).toBe(200);
+      const entries = text
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line));
+      return { entries, after: String(headers['chartledger-position']) };
+    };
+    const all: Record<string, unknown>[] = [];
+    let after = '0';
+    for (;;) {
+      const page = await lines({ after, limit: '25' });
+      all.push(...page.entries);
+      after = page.after;
+      if (page.entries.length === 0) break;
+    }
+    const reads = all.filter(({ action }) => action === 'audit.read');
+    const others = all.filter(({ action }) => action !== 'audit.read');
+    expect(others.map(({ position, event_id: id }) => ({ position, id }))).toEqual(expected);
+    expect(others.at(-2)).toMatchObject({ action: 'request.refused', code: 'validation_failed' });
+    // Each page that shows something of others is recorded, with what was asked for; one with only such reads is not.
+    expect(reads.length).toBe(Math.ceil(expected.length / 25));
+    expect(reads[0]).toMatchObject({ principal_id: created.id, query: 'after=0&limit=25' });
+    const appended = await appendedBy(service, async () => {
+      expect((await lines({ after })).entries).toEqual([]);
+      expect((await siem.get('/integration/audit?after=no')).status).toBe(400);
+      expect((await client.get('/integration/audit')).status).toBe(403);
+      expect((await siem.get('/integration/payers')).status).toBe(403);
+    });
+    expect(appended).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import { routeOf } from '../schemas/endpoint.ts';
 import type { Route } from '../server/dispatch.ts';
 import type { IdempotencyPorts } from '../server/idempotency.ts';
 import { readRecordAccesses } from './accesses.ts';
+import { readAudit } from './auditTrail.ts';
 import { sendBatch } from './batch.ts';
 import type { BatchPorts } from './batchRunner.ts';
 import { billingEndpoints } from './billing.ts';
@@ -66,6 +67,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   readEvents(),
   ...eventCatalogEndpoints(openapiPublic),
   ...requestEndpoints,
+  readAudit,
   readOwnKey,
   readOpenApi(openapiPublic),
 ];

@@ -263,6 +263,15 @@ const position = z
   .string({ error: 'must be sent once' })
   .refine((text) => parsePosition(text) !== undefined, { error: 'must be the position of an event' });
 
+/** Query of the audit trail, read forward. */
+export const auditQuerySchema = z.object({
+  after: position.optional().meta({
+    description: 'Entries after this position; default: from the beginning',
+    examples: ['0000000000008135'],
+  }),
+  limit: wholeNumber(1, 10_000).default(1_000).meta({ description: 'Maximum number of entries' }),
+});
+
 /** Query of the event stream. */
 export const eventsQuerySchema = z.object({
   after: position.optional().meta({

@@ -453,6 +453,50 @@ export async function wholeAuditTrail(
   });
 }
 
+/**
+ * Returns up to `limit` entries of a workspace's audit trail after a position, oldest first, including every event acknowledged before
+ * the call: to read on, pass the position of the last one. Rejects with `unavailable` as `readAuditTrail` does.
+ */
+export async function readAuditAfter(
+  ports: QueryPorts,
+  workspace: string,
+  after: Position,
+  limit: number,
+): Promise<AuditEntry[]> {
+  await caughtUp(ports, auditModel);
+  const { readModels } = ports;
+  const head = await loadHead(readModels, workspace);
+  if (head === undefined) return [];
+  const chunks = chunksOf(head);
+  const found: AuditEntry[] = [];
+  let next = await firstChunkAfter(readModels, workspace, after, chunks);
+  while (next < chunks && found.length < limit) {
+    const numbers = Array.from({ length: Math.min(CHUNKS_AT_ONCE, chunks - next) }, (_, at) => next + at);
+    const loaded = await loadChunks(readModels, workspace, numbers);
+    for (const number of numbers) found.push(...(loaded.get(number) ?? []));
+    next += numbers.length;
+  }
+  if (next === chunks) found.push(...head.entries);
+  return found.filter(({ position }) => position > after).slice(0, limit);
+}
+
+/** Returns the number of the first chunk with an entry after a position; `chunks` where there is none. */
+async function firstChunkAfter(
+  readModels: ReadModels,
+  workspace: string,
+  after: Position,
+  chunks: number,
+): Promise<number> {
+  let [low, high] = [0, chunks];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [entries] = (await loadChunks(readModels, workspace, [middle])).values();
+    if ((entries?.at(-1)?.position ?? 0) > after) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
 async function* allPages(
   readModels: ReadModels,
   workspace: string,

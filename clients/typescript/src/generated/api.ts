@@ -1424,6 +1424,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the audit trail
+         * @description Who changed, read or was refused what in the workspace, oldest first: one entry per line, as in the export of the trail. The header `Chartledger-Position` says where to continue: send it as `after`. An empty page means that there are no further entries for now. Entries have ids of records, and no values. The read is itself recorded in the audit trail, unless it returned nothing, or nothing but the same key's earlier reads of it.
+         *
+         *     Needs the permission `audit`.
+         */
+        get: operations["readAuditTrail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/key": {
         parameters: {
             query?: never;
@@ -8480,6 +8502,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RefusedRequest"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    readAuditTrail: {
+        parameters: {
+            query?: {
+                /** @description Entries after this position; default: from the beginning */
+                after?: string;
+                /** @description Maximum number of entries */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Entries, in log order. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
                 };
             };
             /** @description An error */
