@@ -12,7 +12,7 @@ onEmbeddedEngines((start) => {
   beforeAll(async () => {
     service = await start();
     service = Object.assign(service, {
-      key: (await service.createKey('clinic', ['write', 'read', 'events', 'webhooks'])).key,
+      key: (await service.createKey('clinic', ['write', 'read', 'events', 'webhooks', 'audit'])).key,
     });
     document = await fetchDocument(service);
   });
