@@ -1,3 +1,4 @@
+import { codesFor } from '../../src/modules/readiness/rules/codes.ts';
 import { rules } from '../../src/modules/readiness/rules/index.ts';
 import { code, page, table } from './markdown.ts';
 
@@ -14,14 +15,17 @@ export function readinessPage(): string {
     'What a rule finds has an `owner`, who puts it right: `registration` for a field of a patient, `clinician` of an encounter, `credentialing` ' +
       'of a provider, `practice` of a facility, `billing` of a payer, and of everything that ' +
       `${ofBilling.map(({ code: name }) => code(name)).join(', ')} find.`,
+    'The last columns have the bare codes under which a claim with such a finding is usually refused: the claim status of a 277CA, adjustment reasons and remarks of an ' +
+      '835, and the boxes of a CMS-1500. Payers differ, and the texts of the lists are licensed by their publishers.',
     table(
-      ['rule', 'severity', 'requires', 'fields', 'source'],
+      ['rule', 'severity', 'requires', 'fields', 'source', '277CA', 'CARC', 'RARC', 'CMS-1500'],
       rules.map(({ code: name, severity, title, reads, source }) => [
         code(name),
         severity,
         title,
         reads.map(code).join(', '),
         source,
+        ...Object.values(codesFor({ code: name })).map((codes) => codes.join(', ')),
       ]),
     ),
   );

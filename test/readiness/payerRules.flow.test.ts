@@ -56,6 +56,7 @@ onEmbeddedEngines((start) => {
       findings: [
         {
           ...{ rule: code, severity: 'blocks', owner: 'registration', text: rule.text },
+          codes: { ...rule.codes, carc: [], rarc: [] },
           field: 'primary_insurance.policy_number',
           cause: { kind: 'workspace', principal: { type: 'api_key' } },
         },

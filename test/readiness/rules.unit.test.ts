@@ -3,6 +3,7 @@ import { claimParts } from '../../src/domain/events/readinessEvents.ts';
 import { catalogEntry, isUsedField } from '../../src/domain/records/catalog.ts';
 import { type DocumentCategory, documentFieldsSchema } from '../../src/domain/records/document.ts';
 import { isInput } from '../../src/modules/readiness/inputs.ts';
+import { codesFor } from '../../src/modules/readiness/rules/codes.ts';
 import { filingLimitNear, timelyFiling } from '../../src/modules/readiness/rules/dates.ts';
 import {
   changedAfterBilling,
@@ -13,6 +14,7 @@ import {
 import { namedBy, partsOf, sameVisitOf } from '../../src/modules/readiness/rules/facts.ts';
 import { noLimits } from '../../src/modules/readiness/rules/filingLimits.ts';
 import { appliesAt, findingsOf, rules } from '../../src/modules/readiness/rules/index.ts';
+import { ruleCodesSchema } from '../../src/modules/readiness/rules/payerRuleData.ts';
 import {
   type BilledRecord,
   type BillingFacts,
@@ -78,6 +80,17 @@ test('what begins by itself stands from that moment, what ends by itself up to i
 
 test('in a claim that has all, nothing is found', () => {
   expect(found({})).toEqual([]);
+});
+
+test('every rule has a box of the form or a code under which a claim is refused, each bare', () => {
+  for (const { code } of rules) {
+    const codes = codesFor({ code });
+    expect([code, ruleCodesSchema.safeParse(codes).success]).toEqual([code, true]);
+    expect([code, Object.values(codes).flat().length > 0]).toEqual([code, true]);
+  }
+  expect(codesFor({ code: 'payer.own', codes: { status: ['164'] } })).toEqual({
+    ...{ status: ['164'], carc: [], rarc: [], box: [] },
+  });
 });
 
 test('in a void encounter nothing is found but what has changed since it was billed', () => {

@@ -12,8 +12,10 @@ import { daysLeft } from '../../modules/readiness/filingAges.ts';
 import { readReadiness } from '../../modules/readiness/queries.ts';
 import type { CausedFinding } from '../../modules/readiness/replay.ts';
 import { type AllAnswers, answerKey, answerPrincipals } from '../../modules/readiness/rules/answers.ts';
+import { codesFor } from '../../modules/readiness/rules/codes.ts';
 import { filingLimitSchema } from '../../modules/readiness/rules/filingLimits.ts';
 import { ruleOf } from '../../modules/readiness/rules/index.ts';
+import { ruleCodesSchema } from '../../modules/readiness/rules/payerRuleData.ts';
 import { isPayerRuleCode } from '../../modules/readiness/rules/payerRules.ts';
 import { ownerOf, owners, severities } from '../../modules/readiness/rules/rule.ts';
 import { readWorklist, type Worklist, type WorklistProgress } from '../../modules/readiness/worklist.ts';
@@ -76,6 +78,7 @@ const findingSchema = z
     owner: ownerSchema,
     text: z.string().meta({ description: 'What is wrong, without any values' }),
     source: z.string().meta({ description: 'The source of the requirement' }),
+    codes: ruleCodesSchema,
     field: z.string().meta({ description: 'The field at fault, in dot notation if nested' }),
     record: recordSchema.meta({ description: 'The record at fault, in the version that was evaluated' }),
     claim_id: z
@@ -182,6 +185,7 @@ const readinessExample: z.infer<typeof readinessSchema> = {
       ...{ rule: 'policy_number_missing', severity: 'blocks', owner: 'registration' },
       text: 'A claim needs the policy number. This field is empty.',
       source: 'X12 005010X222A1 (837P), loop 2010BA, NM109',
+      codes: { status: ['164'], carc: ['31'], rarc: ['N382'], box: ['1a'] },
       field: 'primary_insurance.policy_number',
       record: { kind: 'patient', id: 'patient-1001', version: 7 },
       since: '2026-03-14T16:05:12.480Z',
@@ -265,6 +269,7 @@ function findingView(
   const { principal: sender } = event.metadata;
   return {
     ...{ rule: rule.code, severity, owner: ownerOf(rule, record.kind), text, source: rule.source, field },
+    codes: codesFor(rule),
     record: { kind: record.kind, id: record.id, version: record.version },
     ...(claimId !== undefined && { claim_id: claimId }),
     ...(billedVersion !== undefined && { billed_version: billedVersion }),

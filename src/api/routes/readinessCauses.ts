@@ -13,7 +13,9 @@ import {
   readAllCauses,
   readCauses,
 } from '../../modules/readiness/causes.ts';
+import { codesFor } from '../../modules/readiness/rules/codes.ts';
 import { ruleOf } from '../../modules/readiness/rules/index.ts';
+import { ruleCodesSchema } from '../../modules/readiness/rules/payerRuleData.ts';
 import { severities } from '../../modules/readiness/rules/rule.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { csvLine } from '../../platform/csv.ts';
@@ -55,6 +57,7 @@ const causeSchema = z
     severity: z.enum(severities).meta({ description: 'Of the most severe of the findings' }),
     owner: ownerSchema,
     title: z.string().meta({ description: 'What the rule requires' }),
+    codes: ruleCodesSchema,
     record: z
       .object({ kind: z.enum(catalog.map(({ kind }) => kind)), id: z.string() })
       .nullable()
@@ -93,6 +96,7 @@ const example: z.infer<typeof pageSchema> = {
     {
       ...{ rule: 'facility_tax_id', severity: 'blocks', owner: 'practice' },
       title: 'The facility has an EIN that the IRS can have given out',
+      codes: { status: ['128'], carc: ['16'], rarc: [], box: ['25'] },
       record: { kind: 'facility', id: 'facility-3001' },
       ...{ encounters: 25, blocked: 25, oldest_day: '2026-05-03' },
       filing: { limit: 'P90D', last_day: '2026-08-01', days_left: 9 },
@@ -144,8 +148,10 @@ function causeView(
   { today, settings }: Pick<CausesPage, 'today' | 'settings'>,
 ): z.infer<typeof causeSchema> {
   const { rule, severity, owner, record = null, encounters, blocked, oldestDay, filing } = cause;
+  const found = ruleOf(rule, settings);
   return {
-    ...{ rule, severity, owner, title: ruleOf(rule, settings)?.title ?? rule, record, encounters, blocked },
+    codes: codesFor(found ?? { code: rule }),
+    ...{ rule, severity, owner, title: found?.title ?? rule, record, encounters, blocked },
     oldest_day: oldestDay ?? null,
     filing: filingView(filing, today),
     encounter_ids: cause.encounterIds,

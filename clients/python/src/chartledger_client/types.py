@@ -1234,6 +1234,7 @@ class ReadinessFinding(TypedDict):
     text: str
     # The source of the requirement
     source: str
+    codes: RuleCodes
     # The field at fault, in dot notation if nested
     field: str
     # The record at fault, in the version that was evaluated
@@ -1247,6 +1248,19 @@ class ReadinessFinding(TypedDict):
     # The write that caused the finding
     cause: ReadinessFindingCause
     answers: FindingAnswers
+
+
+class RuleCodes(TypedDict):
+    """Bare codes under which a claim with such a finding is refused."""
+
+    # Of a claim status in a 277CA, such as `562`
+    status: NotRequired[list[str]]
+    # Claim adjustment reason codes, such as `16`
+    carc: NotRequired[list[str]]
+    # Remittance advice remark codes, such as `N257`
+    rarc: NotRequired[list[str]]
+    # Boxes of the CMS-1500, such as `1a`
+    box: NotRequired[list[str]]
 
 
 class FindingAnswersAcceptedPrincipal(TypedDict):
@@ -1542,6 +1556,7 @@ class ReadinessCause(TypedDict):
     ]
     # What the rule requires
     title: str
+    codes: RuleCodes
     # The record at fault, or what the encounters have in common as `group_by` says; `null` for encounters without one
     record: ReadinessCauseRecord | None
     # Encounters with the finding
@@ -1667,19 +1682,6 @@ class PayerRule(TypedDict):
     # What is to be put right, without any value of a record
     text: str
     codes: NotRequired[RuleCodes]
-
-
-class RuleCodes(TypedDict):
-    """Bare codes under which a claim with such a finding is refused."""
-
-    # Of a claim status in a 277CA, such as `562`
-    status: NotRequired[list[str]]
-    # Claim adjustment reason codes, such as `16`
-    carc: NotRequired[list[str]]
-    # Remittance advice remark codes, such as `N257`
-    rarc: NotRequired[list[str]]
-    # Boxes of the CMS-1500, such as `1a`
-    box: NotRequired[list[str]]
 
 
 class PayerRulesWritten(TypedDict):

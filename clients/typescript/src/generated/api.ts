@@ -3711,6 +3711,7 @@ export interface components {
             text: string;
             /** @description The source of the requirement */
             source: string;
+            codes: components["schemas"]["RuleCodes"];
             /** @description The field at fault, in dot notation if nested */
             field: string;
             /** @description The record at fault, in the version that was evaluated */
@@ -3767,6 +3768,17 @@ export interface components {
                 };
             };
             answers: components["schemas"]["FindingAnswers"];
+        };
+        /** @description Bare codes under which a claim with such a finding is refused. */
+        RuleCodes: {
+            /** @description Of a claim status in a 277CA, such as `562` */
+            status?: string[];
+            /** @description Claim adjustment reason codes, such as `16` */
+            carc?: string[];
+            /** @description Remittance advice remark codes, such as `N257` */
+            rarc?: string[];
+            /** @description Boxes of the CMS-1500, such as `1a` */
+            box?: string[];
         };
         /** @description The last answers to a finding, also those that no longer hold; empty if there were none. */
         FindingAnswers: {
@@ -4066,6 +4078,7 @@ export interface components {
             owner: "registration" | "clinician" | "credentialing" | "practice" | "billing";
             /** @description What the rule requires */
             title: string;
+            codes: components["schemas"]["RuleCodes"];
             /** @description The record at fault, or what the encounters have in common as `group_by` says; `null` for encounters without one */
             record: {
                 /** @enum {string} */
@@ -4245,17 +4258,6 @@ export interface components {
              */
             text: string;
             codes?: components["schemas"]["RuleCodes"];
-        };
-        /** @description Bare codes under which a claim with such a finding is refused. */
-        RuleCodes: {
-            /** @description Of a claim status in a 277CA, such as `562` */
-            status?: string[];
-            /** @description Claim adjustment reason codes, such as `16` */
-            carc?: string[];
-            /** @description Remittance advice remark codes, such as `N257` */
-            rarc?: string[];
-            /** @description Boxes of the CMS-1500, such as `1a` */
-            box?: string[];
         };
         /** @description Rules of payers were set. */
         PayerRulesWritten: {

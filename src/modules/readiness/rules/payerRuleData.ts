@@ -161,7 +161,7 @@ export const ruleCodesSchema = exactObject({
   status: codes('Of a claim status in a 277CA, such as `562`', /^[A-Z0-9]{1,5}$/),
   carc: codes('Claim adjustment reason codes, such as `16`', /^[A-Z0-9]{1,5}$/),
   rarc: codes('Remittance advice remark codes, such as `N257`', /^[A-Z0-9]{1,5}$/),
-  box: codes('Boxes of the CMS-1500, such as `1a`', /^\d{1,2}[a-j]?$/),
+  box: codes('Boxes of the CMS-1500, such as `1a`', /^\d{1,2}[a-jA-J]?$/),
 }).meta({ id: 'RuleCodes', description: 'Bare codes under which a claim with such a finding is refused.' });
 
 /** A rule of a payer, as data. */
