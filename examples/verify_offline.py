@@ -12,6 +12,10 @@ def canonical(value): return json.dumps(value, sort_keys=True, separators=(",", 
 def require(is_so, problem):
     if not is_so: sys.exit(f"NOT VALID: {problem}")
 
+def read_json(path):
+    try: return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError): sys.exit(f"NOT VALID: {path} is no JSON, and has no manifest next to it")
+
 def leaf_of(event):
     return sha(b"\0" + canonical({name: event[name] for name in ("id", "type", "stream", "revision", "recordedAt", "metadata", "data")}))
 def node(left, right): return sha(b"\1" + left + right)
@@ -134,13 +138,14 @@ path, key_file, given = pathlib.Path(options.file), options.key, None
 pem = pathlib.Path(key_file).read_text().split("-----BEGIN PUBLIC KEY-----")[1].split("-----END")[0]
 key_id = hashlib.sha256(base64.b64decode(pem)).hexdigest()[:16]
 if options.head:
-    head = json.loads(pathlib.Path(options.head).read_text(encoding="utf-8"))
+    head = read_json(options.head)
     head = head.get("tree_head", head)
     check_signature("the given head", head)
     given = head
 manifest = pathlib.Path(f"{path}.manifest.json")
-if options.proof: check_page(path.read_text(encoding="utf-8"), json.loads(pathlib.Path(options.proof).read_text(encoding="utf-8")))
-elif manifest.exists(): check_file(path, json.loads(manifest.read_text(encoding="utf-8")))
+require(path.is_file(), f"there is no file {path}")
+if options.proof: check_page(path.read_text(encoding="utf-8"), read_json(options.proof))
+elif manifest.exists(): check_file(path, read_json(manifest))
 elif path.read_bytes().startswith(b"PK"): check_copy(path)
-else: check_statement(json.loads(path.read_text(encoding="utf-8")))
+else: check_statement(read_json(path))
 print("VALID")
