@@ -47,6 +47,9 @@ export type StateWrite = { table: { name: string } } & (
  * Methods reject with `ServiceError('unavailable')` when the store is unreachable or does not answer within three seconds.
  */
 export interface StateStore {
+  /** Whether others see all of what a `write` has written, or nothing. */
+  readonly isTransactional: boolean;
+
   /** Returns the rows with these ids, omitting missing ones. */
   load<Body extends object>(table: StateTable<Body>, ids: string[]): Promise<StateRow<Body>[]>;
 

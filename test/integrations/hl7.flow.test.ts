@@ -283,15 +283,48 @@ onEmbeddedEngines((start) => {
     expect(codes.size).toBeGreaterThan(1);
   });
 
+  test.each([
+    ['known', ['encounter', 'patient']],
+    ['new', ['patient', 'encounter']],
+  ])(
+    'a message about a %s patient whom somebody else changes in between is written after that',
+    async (which, order) => {
+      const { patient, visit, at, person, stay } = admission();
+      const former: typeof person = ['PID', { ...person[1], 5: 'Gordon^Ada' }];
+      if (which === 'known') await send(service, hl7Message('ADT^A28', [former]));
+      const given = { id: patient, first_name: 'Ada', last_name: 'Byron', date_of_birth: '1984-02-29' };
+      const appendEach: EventLog['appendEach'] = async (appends) => {
+        await service.post('/integration/patients', { ...given, phone: '+1 402 555 0100' });
+        return service.eventLog.appendEach(appends);
+      };
+      const app = await startFaultyApp(service, { eventLog: { appendEach } });
+      try {
+        const appended = await appendedBy(service, async () => {
+          expect(segmentsIn(await send(app, hl7Message('ADT^A01', [person, stay()])))).toContainEqual([
+            ...['MSA', 'AA', 'C-1'],
+          ]);
+        });
+        const events = {
+          patient: `clinic.patient-${patient}: PatientUpserted`,
+          encounter: `clinic.encounter-${visit}: EncounterUpserted`,
+        };
+        expect(appended).toEqual([events.patient, ...order.map((one) => events[one as keyof typeof events])]);
+      } finally {
+        await app.stop();
+      }
+      const { record } = (await service.get(at.patient)).body;
+      expect(record).toMatchObject({ last_name: person[1][5]?.split('^')[0], phone: '+1 402 555 0100' });
+    },
+  );
+
   test('while the event log is away nothing is acknowledged; the same messages are taken later', async () => {
     const { patient, visit, person, stay } = admission();
-    let appends = 0;
-    const append: EventLog['append'] = async (...event) => {
-      appends += 1;
-      if (appends > 1) throw unavailable('event log');
-      return service.eventLog.append(...event);
+    let calls = 0;
+    const appendEach: EventLog['appendEach'] = async (appends) => {
+      calls += 1;
+      return calls > 1 ? appends.map(() => unavailable('event log')) : service.eventLog.appendEach(appends);
     };
-    const app = await startFaultyApp(service, { eventLog: { append } });
+    const app = await startFaultyApp(service, { eventLog: { appendEach } });
     const discharge = hl7Message('ADT^A03', [['PID', { 3: patient }], stay()]);
     const body = [hl7Message('ADT^A28', [person]), discharge].join('\r');
     try {

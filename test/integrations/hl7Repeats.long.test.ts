@@ -146,13 +146,12 @@ onEveryEngine((start) => {
 
   test('what was cut off by an outage is carried out at once when it comes again', async () => {
     const { id, message, encounter } = admission();
-    let appends = 0;
-    const append: EventLog['append'] = async (...event) => {
-      appends += 1;
-      if (appends > 1) throw unavailable('event log');
-      return service.eventLog.append(...event);
+    let calls = 0;
+    const appendEach: EventLog['appendEach'] = async (appends) => {
+      calls += 1;
+      return calls > 1 ? appends.map(() => unavailable('event log')) : service.eventLog.appendEach(appends);
     };
-    const app = await startFaultyApp(service, { eventLog: { append } });
+    const app = await startFaultyApp(service, { eventLog: { appendEach } });
     try {
       expect(await send(app, message('Rivera'))).toEqual(['503']);
     } finally {

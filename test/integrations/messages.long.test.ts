@@ -263,7 +263,7 @@ onEveryEngine((start) => {
       await store.eraseAbout(stream, 1);
       return stores.stateStore.write(writes.slice(at));
     };
-    const app = await startFaultyApp(service, { stateStore: { write } });
+    const app = await startFaultyApp(service, { stateStore: { write, isTransactional: false } });
     const refused = await appendedBy(service, async () => {
       const answer = await sendFhir(app, '/fhir', sent);
       expect([answer.status, answer.headers['retry-after']]).toEqual([503, '2']);

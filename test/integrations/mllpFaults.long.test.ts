@@ -2,6 +2,7 @@ import { randomUUID, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
+import type { EventLog } from '../../src/storage/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
 import { END, ownAddress, RawSender, setSource, tlsFixture, VT } from '../support/messages.ts';
 import { startFaultyMllp } from '../support/network.ts';
@@ -58,8 +59,9 @@ onEmbeddedEngines((start) => {
 
   /** A message of more than 16 KB is a file, not a row. */
   const large: Parameters<typeof hl7Message>[1] = [['ZZZ', { 1: 'x'.repeat(20_000) }]];
+  const noneAppended: EventLog['appendEach'] = async (appends) => appends.map(() => unavailable('event log'));
   const outages: [string, Faults, typeof large?][] = [
-    ['event log', { eventLog: { append: away } }],
+    ['event log', { eventLog: { append: away, appendEach: noneAppended } }],
     ['event log that answers no question', { eventLog: { readStream: away } }],
     ['state store', { stateStore: { write: away } }],
     ['document store', { documentStore: { put: away } }, large],

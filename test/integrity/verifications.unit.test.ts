@@ -15,6 +15,7 @@ import type { StateStore } from '../../src/storage/stateStore.ts';
 
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
+import { withFaults } from '../support/service.ts';
 
 const folder = temporaryFolder();
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
@@ -172,12 +173,9 @@ test.each([
 
 test('a state store that is away for a while does not cost the result', async () => {
   let isAway = false;
-  const store = new Proxy(stateStore, {
-    get: (target, name: keyof StateStore) =>
-      isAway && name === 'swap'
-        ? () => Promise.reject(unavailable('state store'))
-        : target[name].bind(target),
-  });
+  const swap: StateStore['swap'] = (...args) =>
+    isAway ? Promise.reject(unavailable('state store')) : stateStore.swap(...args);
+  const store = withFaults(stateStore, { swap });
   const one = verifications({ store });
   await one.start('clinic', user, record);
   await eventually(() => expect(running).toHaveLength(1));
@@ -196,9 +194,7 @@ test('who reads that one has ended begins the next, though the store was slow to
     if (isSlow) await late.promise;
     return swapped;
   };
-  const store = new Proxy(stateStore, {
-    get: (target, name: keyof StateStore) => (name === 'swap' ? swap : target[name].bind(target)),
-  });
+  const store = withFaults(stateStore, { swap });
   const one = verifications({ store });
   await one.start('clinic', user, record);
   await eventually(() => expect(running).toHaveLength(1));

@@ -6,6 +6,7 @@ import { ServiceError } from '../../platform/errors.ts';
 import type { StateWrite } from '../../storage/stateStore.ts';
 import { type BatchRun, runBatch } from '../records/commands/batch.ts';
 import type { BatchLine, LineResult } from '../records/commands/batchOrder.ts';
+import { appendForeseen, type ForeseenAppends } from '../records/commands/foreseen.ts';
 import type { RecordStates } from '../records/commands/upsert.ts';
 import { currentState } from '../records/queries/records.ts';
 import { type MessageClaims, MessageLock } from './messages/claims.ts';
@@ -117,8 +118,8 @@ export interface IngestRun extends Pick<BatchRun, 'authorize' | 'limiter' | 'sto
   caller: Caller;
   /** Nothing is written; only the results that a write would have are reported. */
   dryRun?: boolean;
-  /** What a dry run of the same operations read; it fills this. */
-  states?: RecordStates;
+  /** A dry run adds what it would append. */
+  foreseen?: ForeseenAppends;
   /** What may be carried out of operations that are older than they seem; without it, everything. */
   guard?: Guard;
 }
@@ -153,10 +154,11 @@ export async function applyOperations(
   }
   const merges = allowed.filter((one) => one.type === 'merge' && !results.has(one));
   const records = allowed.filter((one) => one.type === 'record');
-  const said = await presentlySaid(ports, run, records);
+  const states: RecordStates = new Map();
+  const said = await presentlySaid(ports, run, records, states);
   for (const one of records) if (!said.has(one)) results.set(one, { outcome: 'left_out' });
   const written = [...said.keys()];
-  await writeRecords(ports, run, written, results, (one) => ({
+  await writeRecords(ports, { ...run, states }, written, results, (one) => ({
     ...(said.get(one) as RecordOperation),
     ...guarded?.get(one),
   }));
@@ -166,11 +168,59 @@ export async function applyOperations(
   return operations.map((one) => results.get(one) as OperationResult);
 }
 
-/** Resolves with what the operations say in the present state of their records; without those that this leaves out. */
+/**
+ * Carries out the operations of a message as `applyOperations` does, but none of them where one would be refused; a
+ * further writer may still cause one to be refused. `keeping`: that the message is kept, before which nothing is written. Rejects
+ * with `unavailable`, also where a part is written by then: the same message then completes it.
+ */
+export async function applyAtomically(
+  ports: IngestPorts,
+  run: IngestRun,
+  operations: readonly Operation[],
+  keeping: Promise<void>,
+): Promise<OperationResult[]> {
+  const foreseen: ForeseenAppends = new Map();
+  const trial = applyOperations(ports, { ...run, dryRun: true, foreseen }, operations);
+  // It is awaited later, and may fail before that.
+  trial.catch(() => undefined);
+  await keeping;
+  const results = await trial;
+  if (run.dryRun || results.some((result) => 'error' in result)) return results;
+  const written = await writeForeseen(ports, run.caller.workspace, operations, foreseen);
+  const left = operations.filter((one) => !written.has(one));
+  if (left.length === 0) return results;
+  // The trial counts; only that may be refused because of the limit.
+  const later = (await applyOperations(ports, { ...run, limiter: undefined }, left)).values();
+  return results.map((result, at) =>
+    written.has(operations[at] as Operation) ? result : (later.next().value as OperationResult),
+  );
+}
+
+/** Writes what a trial foresaw; resolves with the operations that are carried out by that. Rejects with `unavailable`. */
+async function writeForeseen(
+  ports: IngestPorts,
+  workspace: string,
+  operations: readonly Operation[],
+  foreseen: ForeseenAppends,
+): Promise<Set<Operation>> {
+  const records = operations.filter((one) => one.type === 'record');
+  const streamOf = ({ kind, fields }: RecordOperation) => recordStream(workspace, kind, fields.id);
+  const isOncePerRecord = new Set(records.map(streamOf)).size === records.length;
+  // The trial did not see what merges, or the first of two operations of a record, change.
+  if (!isOncePerRecord || operations.some(({ type }) => type === 'merge')) return new Set();
+  const left = await appendForeseen(ports, foreseen);
+  return new Set(records.filter((one) => !left.has(streamOf(one))));
+}
+
+/**
+ * Resolves with what the operations say in the present state of their records, which is added to `states`; without those that this
+ * leaves out.
+ */
 async function presentlySaid(
   ports: IngestPorts,
-  { caller, states = new Map() }: IngestRun,
+  { caller }: IngestRun,
   records: readonly RecordOperation[],
+  states: RecordStates,
 ): Promise<Map<RecordOperation, RecordOperation>> {
   const present = await presentAmong(ports, caller.workspace, records);
   const said = new Map<RecordOperation, RecordOperation>();
@@ -200,7 +250,7 @@ async function presentAmong(
 
 async function writeRecords(
   ports: IngestPorts,
-  { caller, dryRun = false, states, ...around }: IngestRun,
+  { caller, dryRun = false, states, foreseen, ...around }: IngestRun & { states: RecordStates },
   operations: readonly RecordOperation[],
   results: Map<Operation, OperationResult>,
   conditional: (operation: RecordOperation) => RecordOperation,
@@ -211,7 +261,7 @@ async function writeRecords(
   }
   await runBatch([...byLine.keys()], {
     ...{ ports, caller, ...around, isRepeat: false },
-    options: { dryRun, unchanged: 'skip', ...(states && { states }) },
+    options: { dryRun, unchanged: 'skip', states, ...(foreseen && { foreseen }) },
     eventId: () => uuidv7(),
     answer: (line, result) => results.set(byLine.get(line) as RecordOperation, lineResult(result)),
   });

@@ -1,7 +1,14 @@
 import { ServiceError } from '../../../platform/errors.ts';
 import { TimeSlicer } from '../../records/commands/batchOrder.ts';
 import type { QueryPorts } from '../../records/queries/records.ts';
-import { applyOperations, eachOnce, type IngestRun, operationOutcome, resultOutcome } from '../apply.ts';
+import {
+  applyAtomically,
+  applyOperations,
+  eachOnce,
+  type IngestRun,
+  operationOutcome,
+  resultOutcome,
+} from '../apply.ts';
 import { sourcedFields } from '../fields.ts';
 import { fhirRules, IN_PASSING, ruleOf } from '../mapping.ts';
 import { MAX_PROBLEMS } from '../messages/message.ts';
@@ -167,7 +174,7 @@ export async function sendMessage(
 ): Promise<EntryOutcome[]> {
   const records = workspaceRecords(ports, run.caller.workspace);
   const interpreted = await new Interpreter(records, context).interpret(entries);
-  await keep(recordsIn(interpreted));
+  const keeping = keep(recordsIn(interpreted));
   const outcomesOf = async (results?: ReadonlyMap<Operation, OperationResult>) => {
     const slices = new TimeSlicer();
     const outcomes: EntryOutcome[] = [];
@@ -177,29 +184,18 @@ export async function sendMessage(
     }
     return outcomes;
   };
-  const carry = async (dryRun: boolean) => {
-    const { operations } = interpreted;
-    // For a transaction, the trial counts; only that may be refused because of the limit.
-    const limiter = isAtomic && !dryRun ? undefined : run.limiter;
-    const results = await applyOperations(
-      ports,
-      { ...run, limiter, dryRun: dryRun || run.dryRun === true },
-      operations,
-    );
-    for (const result of results) if (isAtomic) requireStores(result);
-    return new Map(operations.map((operation, index) => [operation, results[index] as OperationResult]));
-  };
-  const requireTaken = async (results: ReadonlyMap<Operation, OperationResult>) => {
-    if ([...results.values()].some((result) => 'error' in result)) {
-      throw new MessageRefused(await outcomesOf(results));
-    }
-  };
-  if (!isAtomic) return outcomesOf(await carry(false));
-  if (interpreted.entries.some(isRefused)) throw new MessageRefused(await outcomesOf());
-  await requireTaken(await carry(true));
-  const results = await carry(false);
-  await requireTaken(results);
-  return outcomesOf(results);
+  const { operations } = interpreted;
+  const resultOf = (results: OperationResult[]) =>
+    new Map(operations.map((operation, index) => [operation, results[index] as OperationResult]));
+  const isWrong = isAtomic && interpreted.entries.some(isRefused);
+  if (!isAtomic || isWrong) await keeping;
+  if (isWrong) throw new MessageRefused(await outcomesOf());
+  if (!isAtomic) return outcomesOf(resultOf(await applyOperations(ports, run, operations)));
+  const results = await applyAtomically(ports, run, operations, keeping);
+  for (const result of results) requireStores(result);
+  const outcomes = await outcomesOf(resultOf(results));
+  if (results.some((result) => 'error' in result)) throw new MessageRefused(outcomes);
+  return outcomes;
 }
 
 /** Throws errors that say a store cannot be reached, or that the service is overloaded. */

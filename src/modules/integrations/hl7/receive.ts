@@ -1,9 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Caller } from '../../../domain/events/newEvent.ts';
 import { ServiceError } from '../../../platform/errors.ts';
-import type { RecordStates } from '../../records/commands/upsert.ts';
 import {
-  applyOperations,
+  applyAtomically,
   eachOnce,
   type IngestRun,
   MessageRecorder,
@@ -126,17 +125,14 @@ export async function processMessage(
     await keeping;
     return { code: said.refused, issues: said.issues, subjects, operations: all, results: [] };
   }
-  const { operations, issues: remarks } = await withoutUnknownProviders(ports, run.caller.workspace, all);
-  const states: RecordStates = new Map();
-  const trial = applyMessage(ports, { ...run, dryRun: true, states }, operations);
   // It is awaited later, and may fail before that.
-  trial.catch(() => undefined);
-  await keeping;
-  const foreseen = await trial;
-  const isRefused = foreseen.some((result) => 'error' in result);
-  // The trial counts; only that may be refused because of the limit.
-  const real = { ...run, limiter: undefined, states };
-  const results = isRefused ? foreseen : await applyMessage(ports, real, operations);
+  keeping.catch(() => undefined);
+  const { operations, issues: remarks } = await withoutUnknownProviders(ports, run.caller.workspace, all);
+  const results = await applyAtomically(ports, run, operations, keeping);
+  for (const result of results) {
+    if ('error' in result && (!(result.error instanceof ServiceError) || isLater(result.error)))
+      throw result.error;
+  }
   const issues = operations.flatMap((operation, place) =>
     issuesOf(operation, results[place] as OperationResult),
   );
@@ -148,19 +144,6 @@ export async function processMessage(
     operations,
     results,
   };
-}
-
-async function applyMessage(
-  ports: IngestPorts,
-  run: IngestRun,
-  operations: readonly Operation[],
-): Promise<OperationResult[]> {
-  const results = await applyOperations(ports, run, operations);
-  for (const result of results) {
-    if ('error' in result && (!(result.error instanceof ServiceError) || isLater(result.error)))
-      throw result.error;
-  }
-  return results;
 }
 
 interface DeduplicatePorts extends IngestPorts {

@@ -12,6 +12,7 @@ import {
 import {
   type ClaimBody,
   controlPartition,
+  type LinkRow,
   linkId,
   type Message,
   type MessageControl,
@@ -36,28 +37,30 @@ interface ClaimedMessage {
 export class MessageLock {
   /** To be kept with the message: by it the claim is removed along with the message. */
   readonly control: MessageControl;
-  readonly #ports: { stateStore: StateStore; messages: MessageStore };
+  readonly #messages: MessageStore;
   readonly #message: ClaimedMessage;
   readonly #held: IdempotencyRecord<ClaimBody>;
+  readonly #links: Promise<LinkRow[]>;
 
+  /** `links`: those to messages of the same name. */
   constructor(
-    ports: { stateStore: StateStore; messages: MessageStore },
+    messages: MessageStore,
     message: ClaimedMessage,
     held: IdempotencyRecord<ClaimBody>,
+    links: Promise<LinkRow[]>,
   ) {
     this.control = message.control;
-    this.#ports = ports;
+    this.#messages = messages;
     this.#message = message;
     this.#held = held;
+    this.#links = links;
   }
 
   /** Resolves with the last messages of the same name except this one, newest first. Rejects with `unavailable`. */
   async others(): Promise<Message[]> {
-    const { stateStore, messages } = this.#ports;
-    const query = { partition: controlPartition(this.control), limit: MOST_OTHERS };
-    const links = await stateStore.page(messageLinksTable, query);
-    const ids = links.map(({ body }) => body.message).filter((id) => id !== this.#message.id);
-    const others = await Promise.all(ids.map((id) => messages.load(this.#message.workspace, id)));
+    const { id: own, workspace } = this.#message;
+    const ids = (await this.#links).map(({ body }) => body.message).filter((id) => id !== own);
+    const others = await Promise.all(ids.map((id) => this.#messages.load(workspace, id)));
     return others.filter((one) => one !== undefined);
   }
 
@@ -134,13 +137,18 @@ export class MessageClaims {
     const { workspace, id, control } = message;
     const swap = async (row: StateRow<ClaimBody>, expected: number | undefined) => {
       const held = new IdempotencyRecord(this.#ports, messageClaimsTable, row);
+      const query = { partition: controlPartition(control), limit: MOST_OTHERS };
+      // In the same turn as the write, which does not wait for it.
+      const links = stateStore.page(messageLinksTable, query);
+      links.catch(() => undefined);
+      const lock = new MessageLock(messages, message, held, links);
       try {
         const writes = [{ table: messageClaimsTable, swap: row, expected }, ...keeping];
-        if (await stateStore.write(writes)) return new MessageLock(this.#ports, message, held);
+        if (await stateStore.write(writes)) return lock;
         await held.end();
         return undefined;
       } catch (error) {
-        await new MessageLock(this.#ports, message, held).end({ isNoted: false });
+        await lock.end({ isNoted: false });
         throw error;
       }
     };

@@ -18,6 +18,7 @@ import {
   subjectOf,
   TimeSlicer,
 } from './batchOrder.ts';
+import { GROUP } from './foreseen.ts';
 import { problemOf } from './references.ts';
 import {
   conditionNotMet,
@@ -269,9 +270,6 @@ function toAppend(valid: ParsedOperation): Append {
   const expected = operation.condition === 'exists' ? 'any' : operation.condition;
   return { stream, event: valid.newEvent(sent), expected };
 }
-
-/** Number of lines appended together: more would hardly be cheaper, and would delay single appends. */
-const GROUP = 500;
 
 /** What a batch runs with, besides its lines. */
 export interface BatchRun extends Omit<BatchContext, 'slices'> {

@@ -146,7 +146,7 @@ export class TimeSlicer {
 export interface BatchContext {
   ports: WritePorts;
   caller: Caller;
-  options: Pick<WriteOptions, 'dryRun' | 'unchanged' | 'states'>;
+  options: Pick<WriteOptions, 'dryRun' | 'unchanged' | 'states' | 'foreseen'>;
   /** Returns the event id for a line: a UUID, the same in each try of the batch. */
   eventId(line: BatchLine): string;
   /** Whether an earlier try of the batch may have appended events. */

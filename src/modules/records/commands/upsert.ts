@@ -21,6 +21,7 @@ import {
 import type { ReadModels } from '../../../storage/readModels.ts';
 import { findPreviousAppend } from '../../idempotency/keys.ts';
 import { currentState, type Evolve, foldStream, projectedState } from '../queries/records.ts';
+import type { ForeseenAppend, ForeseenAppends } from './foreseen.ts';
 import {
   awaitReferences,
   checkReferences,
@@ -166,6 +167,7 @@ interface ConditionalWrite {
   /** Writes nothing, and returns what the result would be. */
   dryRun: boolean;
   states?: RecordStates | undefined;
+  foreseen?: ForeseenAppends | undefined;
   /**
    * Returns the fields to write, given the record's current state, undefined when there is none; called again when someone else
    * wrote in the meantime.
@@ -207,9 +209,9 @@ async function writeIfChanged(
   }
   for (;;) {
     const last = states?.has(stream) ? states.get(stream) : await currentState(ports, entry.kind, stream);
-    if (dryRun) states?.set(stream, last);
-    else states?.delete(stream);
+    states?.delete(stream);
     const judged = await judge(write, last);
+    if (dryRun && !judged.isSkipped) write.foreseen?.set(stream, foreseenAppend(write, judged));
     if (judged.isSkipped || dryRun || (await appendJudged(ports, write, judged))) return judged;
   }
 }
@@ -227,6 +229,14 @@ async function judge(
   const before = last?.version ?? 0;
   const wasErased = last?.erased === true;
   return { ...change, version: isSkipped ? before : before + 1, sent, isSkipped, wasErased };
+}
+
+function foreseenAppend(
+  { entry, stream, newEvent }: ConditionalWrite,
+  { outcome, version, sent }: ConditionalWriteResult,
+): ForeseenAppend {
+  const expected = version === 1 ? 'none' : version - 2;
+  return { entry, stream, event: newEvent(sent), expected, isNew: outcome === 'created' };
 }
 
 /** Appends the event that leads to a result; resolves with undefined when the record's stream ends elsewhere. Rejects as `EventLog.append` does. */
@@ -331,8 +341,10 @@ export interface WriteOptions {
   dryRun?: boolean;
   /** What to do when no field changes; default: `append`. */
   unchanged?: UnchangedChoice;
-  /** What a dry run read, for the write that follows it. */
+  /** What is known already, as of now. */
   states?: RecordStates;
+  /** A dry run adds what it would append. */
+  foreseen?: ForeseenAppends;
   /** If set, waits for missing records that it refers to. */
   wait?: ReferenceWait;
 }
@@ -416,7 +428,8 @@ export async function upsertIfChanged(
   const { condition = 'any', unchanged = 'append', dryRun = false } = options;
   try {
     const { fields, wasErased, ...written } = await writeIfChanged(ports, {
-      ...{ entry, stream, condition, unchanged, dryRun, states: options.states },
+      ...{ entry, stream, condition, unchanged, dryRun },
+      ...{ states: options.states, foreseen: options.foreseen },
       fieldsFor: () => sent,
       newEvent: (data) => valid.newEvent(data),
     });

@@ -6,8 +6,8 @@ import { LowConcurrencyDetector, type WriterConnection } from './writerClient.ts
 
 interface Waiting {
   request: AppendRequest;
-  resolve(appended: Appended): void;
-  reject(error: Error): void;
+  settle(outcome: AppendOutcome): void;
+  fail(error: Error): void;
 }
 
 /** Requests that wait for one commit: single appends, or a group of them, or a removal; none for a proof. */
@@ -85,18 +85,27 @@ export class GroupCommit {
   }
 
   append(request: AppendRequest): Promise<Appended> {
-    if (this.#closed || this.#waiting.length >= MAX_WAITING) return Promise.reject(unavailable('event log'));
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ request, resolve, reject });
-      const { length } = this.#committing;
-      if (length === 0 && this.#lone.isLikely) this.#turnEnd ??= setImmediate(() => this.#commitTurn());
-      else if (!this.#hasSingles || (length < MAX_COMMITTING && this.#waiting.length >= EARLY_BATCH))
-        this.#commitNext();
+    return new Promise((resolve, fail) => {
+      const settle = (outcome: AppendOutcome) => {
+        if (!('conflict' in outcome)) resolve(outcome);
+        else fail(versionConflict(outcome.conflict + 1));
+      };
+      this.#gather([{ request, settle, fail }]);
     });
   }
 
-  /** Appends a group in one commit, after earlier requests; outcomes are in the group's order. Rejects with `unavailable`. */
+  /**
+   * Appends a group in one commit, after earlier requests; a small one shares it with others. Outcomes are in the group's order.
+   * Rejects with `unavailable`.
+   */
   appendGroup(requests: AppendRequest[]): Promise<AppendOutcome[]> {
+    if (requests.length <= EARLY_BATCH) {
+      const outcomes = requests.map((request) => ({ request, ...Promise.withResolvers<AppendOutcome>() }));
+      this.#gather(
+        outcomes.map(({ request, resolve, reject }) => ({ request, settle: resolve, fail: reject })),
+      );
+      return Promise.all(outcomes.map(({ promise }) => promise));
+    }
     if (this.#closed || this.#isFull) return Promise.reject(unavailable('event log'));
     if (this.#waiting.length > 0) this.#commitNext();
     return new Promise((settle, fail) => this.#commit(requests, { settle, fail }));
@@ -162,6 +171,19 @@ export class GroupCommit {
     if (isAlone) this.#writer.awaitAnswer(MAX_WAIT_MS);
   }
 
+  /** Lets appends share the next commit, or begins it. */
+  #gather(appends: readonly Waiting[]): void {
+    if (this.#closed || this.#waiting.length >= MAX_WAITING) {
+      for (const { fail } of appends) fail(unavailable('event log'));
+      return;
+    }
+    this.#waiting.push(...appends);
+    const { length } = this.#committing;
+    if (length === 0 && this.#lone.isLikely) this.#turnEnd ??= setImmediate(() => this.#commitTurn());
+    else if (!this.#hasSingles || (length < MAX_COMMITTING && this.#waiting.length >= EARLY_BATCH))
+      this.#commitNext();
+  }
+
   #commitNext(): void {
     const appends = this.#waiting.splice(0, MAX_BATCH);
     this.#commit(
@@ -169,11 +191,10 @@ export class GroupCommit {
       {
         singles: appends.length,
         settle: (outcomes) => {
-          for (const [index, waiting] of appends.entries())
-            settleOne(waiting, outcomes[index] as AppendOutcome);
+          for (const [index, { settle }] of appends.entries()) settle(outcomes[index] as AppendOutcome);
         },
         fail: (error) => {
-          for (const { reject } of appends) reject(error);
+          for (const { fail } of appends) fail(error);
         },
       },
     );
@@ -245,12 +266,7 @@ export class GroupCommit {
 
   #rejectAll(error: Error): void {
     this.#committedAt = undefined;
-    for (const { fail } of this.#committing) fail(error);
-    for (const { reject } of [...this.#waiting.splice(0), ...this.#checks.splice(0)]) reject(error);
+    for (const { fail } of [...this.#committing, ...this.#waiting.splice(0)]) fail(error);
+    for (const { reject } of this.#checks.splice(0)) reject(error);
   }
-}
-
-function settleOne({ resolve, reject }: Waiting, outcome: AppendOutcome): void {
-  if (!('conflict' in outcome)) resolve(outcome);
-  else reject(versionConflict(outcome.conflict + 1));
 }

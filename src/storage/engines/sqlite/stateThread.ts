@@ -30,6 +30,7 @@ interface Waiting {
  * it would block everything that the caller's thread does.
  */
 export class SqliteStateThread implements StateStore {
+  readonly isTransactional = true;
   readonly #path: string;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
@@ -163,7 +164,7 @@ function checked<Body extends object>(table: StateTable<Body>, rows: unknown): S
 }
 
 /** The methods carried out by the thread of a state store. */
-type StateMethod = Exclude<keyof StateStore, 'purge' | 'close'>;
+type StateMethod = Exclude<keyof StateStore, 'isTransactional' | 'purge' | 'close'>;
 
 /** To the thread: a call, with the arguments of the port's method, a table by its name; or to end. */
 export type StateCall = { number: number; method: StateMethod; args: unknown[] } | 'close';
