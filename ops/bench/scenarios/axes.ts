@@ -1,3 +1,9 @@
+import { randomUUID } from 'node:crypto';
+import { recordAccess } from '../../../src/modules/audit/recordAccess.ts';
+import { KeyDirectory } from '../../../src/modules/auth/keyDirectory.ts';
+import { KeyManager } from '../../../src/modules/auth/keyManager.ts';
+import { openEventLog } from '../../../src/server/openStorage.ts';
+import type { EventLog } from '../../../src/storage/eventLog.ts';
 import type { Bench, Report, Scenario } from '../scenario.ts';
 import {
   type Chartledger,
@@ -6,6 +12,7 @@ import {
   type Stores,
   startChartledger,
 } from '../support/chartledger.ts';
+import { loadAuditPage, makeUser, signIn } from '../support/dashboardReader.ts';
 import { growLog } from '../support/growLog.ts';
 import { growRecord } from '../support/growRecord.ts';
 import { bodyOf, turnText } from '../support/load/bodies.ts';
@@ -18,6 +25,7 @@ import { ask, textOf } from '../support/timedReads.ts';
 
 const SIZES = [100, 1_000, 10_000];
 const PAGE = 50;
+const TOGETHER = 500;
 /** Calls whose processor time is measured together, and how often. */
 const CALLS = 20;
 const PARTS = 5;
@@ -36,11 +44,13 @@ interface Axis {
 /** Requests to a service. */
 class Api {
   readonly #url: string;
+  readonly #workspace: string;
   readonly #keys: { writer: string; reader: string };
   #turn = firstTurn();
 
   constructor({ url, stores }: Chartledger, reader: string) {
     this.#url = url;
+    this.#workspace = stores.key.workspace;
     this.#keys = { writer: stores.key.key, reader };
   }
 
@@ -60,6 +70,23 @@ class Api {
     return textOf(`${this.#url}/integration/${kind}`, { method: 'POST', headers, body });
   }
 
+  /** Adds a small document to an encounter. */
+  async upload(encounter: string, id: string) {
+    const form = new FormData();
+    form.append('document_id', id);
+    form.append('category', 'lab_results');
+    form.append('file', new Blob([`%PDF-1.7\n${id}\n%%EOF`], { type: 'application/pdf' }), 'results.pdf');
+    const path = `${this.#url}/integration/encounters/${encounter}/documents`;
+    const { headers, body } = await encoded(form);
+    return textOf(path, { method: 'POST', headers: { ...headers, 'x-api-key': this.#keys.writer }, body });
+  }
+
+  /** Resolves with what loads the first page of the audit trail in the dashboard. */
+  async auditTrail(): Promise<() => Promise<void>> {
+    const cookie = await signIn(this.#url);
+    return () => loadAuditPage(`${this.#url}/dashboard/workspaces/${this.#workspace}/audit`, cookie);
+  }
+
   /** Resolves with the path of the last page of a list. */
   async lastPage(path: string): Promise<string> {
     const at = (token: string, limit: number) =>
@@ -74,6 +101,13 @@ class Api {
   }
 }
 
+/** The type of a form's text has the boundary that divides its parts. */
+async function encoded(form: FormData): Promise<{ headers: { 'content-type': string }; body: Buffer }> {
+  const response = new Response(form);
+  const type = response.headers.get('content-type') as string;
+  return { headers: { 'content-type': type }, body: Buffer.from(await response.arrayBuffer()) };
+}
+
 const growPayer = (bench: Bench, stores: Stores) =>
   growLog(bench, stores, { kind: 'payer', records: 1, events: 1 }, () => bodyOf('payers', 0, turnText(0)));
 const growPatients = (bench: Bench, stores: Stores, records: number) =>
@@ -83,6 +117,46 @@ const growPatients = (bench: Bench, stores: Stores, records: number) =>
       primary_insurance: { payer_id: 'payer-0' },
     }),
   );
+
+async function withLog(stores: Stores, work: (eventLog: EventLog) => Promise<void>): Promise<void> {
+  const eventLog = await openEventLog(stores.config.eventLogUrl);
+  try {
+    await work(eventLog);
+  } finally {
+    await eventLog.close();
+  }
+}
+
+/** Adds reads of a patient to the audit trail. */
+const growAuditTrail = (stores: Stores, entries: number) =>
+  withLog(stores, async (eventLog) => {
+    const { workspace, id } = stores.key;
+    const read = { action: 'record.read', kind: 'patient', id: 'patient-0' } as const;
+    for (let left = entries; left > 0; left -= TOGETHER) {
+      await Promise.all(
+        Array.from({ length: Math.min(left, TOGETHER) }, () => {
+          const caller = { workspace, principal: { type: 'api_key' as const, id }, requestId: randomUUID() };
+          return recordAccess(eventLog, caller, read);
+        }),
+      );
+    }
+  });
+
+/** Adds workspaces, each with a key. */
+const growWorkspaces = (stores: Stores, workspaces: number) =>
+  withLog(stores, async (eventLog) => {
+    const directory = await KeyDirectory.open(eventLog);
+    const manager = new KeyManager(directory, { principal: { type: 'operator', id: 'bench' } });
+    for (let made = 0; made < workspaces; made += 1)
+      await manager.createKey(`other_${made}`, 'Bench', ['write']);
+    directory.close();
+  });
+
+const usualCalls = (api: Api): Calls => ({
+  'next write': () => api.put('patients', 0, ofPayer),
+  record: () => api.get('patients/patient-0'),
+  'list, first page': () => api.get(`patients?limit=${PAGE}`),
+});
 const ofPayer = { primary_insurance: { payer_id: 'payer-0' } };
 const ofPatient = {
   patient_id: 'patient-0',
@@ -156,6 +230,62 @@ const axes: Axis[] = [
         'search, a name that all have': () => api.search('maria'),
       };
     },
+  },
+  {
+    name: 'documents of an encounter',
+    sizes: [10, 100, 1_000],
+    async grow(bench, stores) {
+      await growPayer(bench, stores);
+      await growPatients(bench, stores, 1);
+      await growLog(bench, stores, { kind: 'encounter', records: 1, events: 1 }, (index, turn) =>
+        JSON.stringify({ ...JSON.parse(bodyOf('encounters', index, turnText(turn))), ...ofPatient }),
+      );
+    },
+    async calls(api, size) {
+      for (let index = 0; index < size; index += 1) await api.upload('encounter-0', `document-${index}`);
+      const list = 'encounters/encounter-0/documents';
+      const last = await api.lastPage(list);
+      let next = size;
+      return {
+        'next document': () => api.upload('encounter-0', `document-${next++}`),
+        document: () => api.get(`${list}/document-0`),
+        'list, first page': () => api.get(`${list}?limit=${PAGE}`),
+        'list, last page': () => api.get(last),
+        encounter: () => api.get('encounters/encounter-0'),
+      };
+    },
+  },
+  {
+    name: 'events of the log',
+    sizes: [1_000, 10_000, 100_000],
+    async grow(bench, stores, size) {
+      await growPayer(bench, stores);
+      await growLog(bench, stores, { records: size / 10, events: size });
+    },
+    calls: usualCalls,
+  },
+  {
+    name: 'entries of the audit trail',
+    sizes: [1_000, 10_000, 100_000],
+    async grow(bench, stores, size) {
+      await makeUser(stores);
+      await growPayer(bench, stores);
+      await growPatients(bench, stores, 1);
+      await growAuditTrail(stores, size);
+    },
+    async calls(api) {
+      return { ...usualCalls(api), 'audit trail, first page': await api.auditTrail() };
+    },
+  },
+  {
+    name: 'workspaces with a key',
+    sizes: [10, 100, 1_000],
+    async grow(bench, stores, size) {
+      await growPayer(bench, stores);
+      await growPatients(bench, stores, 1);
+      await growWorkspaces(stores, size);
+    },
+    calls: usualCalls,
   },
 ];
 
