@@ -84,6 +84,7 @@ async function answerPage(ports: AnswerPorts, visit: Visit, refusal?: Refusal): 
   ]);
   await recordAccess(ports.eventLog, caller, readinessAccess(readiness, undefined), ...accesses);
   const title = finding ? `Answer: ${defectText(finding.rule.code)}` : 'Answer a finding';
+  const isOwn = finding?.record.kind === encounter.kind && finding.record.id === id;
   const called = (kind: string, recordId: string) =>
     html`${catalogEntry(kind).title} <a href="/dashboard${recordPath(workspace, kind, recordId)}">${bdi(names?.nameOf(kind, recordId) ?? recordId)}</a> ${code(recordId)}`;
   const back = html`<p><a href="/dashboard${backPath(visit, id)}">Back, without an answer</a></p>`;
@@ -96,7 +97,7 @@ ${back}`
       : html`<h1>${title}</h1>
 <p>${finding.text}</p>
 <p>${called(finding.record.kind, finding.record.id)}: ${found.map(({ field }) => fieldLabel(field)).join('; ')}</p>
-<p>${called(encounter.kind, id)}</p>
+${!isOwn && html`<p>${called(encounter.kind, id)}</p>`}
 ${answerList(readiness.facts.answers?.get(answerKey(finding.rule.code, finding.record)), finding.answer, readiness.at, ports.names)}
 <p class="muted">An answer is for this encounter only. Accepted and snoozed findings return when the last day is over, or the ${finding.record.kind} changes.</p>
 ${formError(refusal?.text)}
