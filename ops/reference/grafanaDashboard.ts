@@ -100,6 +100,14 @@ const rows: Record<string, Panel[]> = {
     ],
     ['Age of the oldest message', 's', { age: highest('chartledger_webhook_backlog_age') }],
     [
+      'Readers and sinks',
+      's',
+      {
+        'oldest event': highest('chartledger_consumer_backlog_age'),
+        silence: highest('chartledger_consumer_silence'),
+      },
+    ],
+    [
       'Tries to deliver',
       'short',
       { '{{chartledger_outcome}}': rate('chartledger_webhook_attempts_total', 'chartledger_outcome') },

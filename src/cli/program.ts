@@ -214,6 +214,12 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       modules: [{ load: async () => (await import('./commands/webhooks.ts')).addWebhookCommands }],
     },
     {
+      name: 'consumers',
+      summary: 'Show who gets the events, and how far behind',
+      description: 'Readers of the event stream and sinks that name themselves, and webhooks.',
+      modules: [{ load: async () => (await import('./commands/consumers.ts')).addConsumerCommands }],
+    },
+    {
       name: 'events',
       summary: 'Print events as they are recorded',
       description: 'The event stream of a running service.',

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { readinessDetails } from '../api/routes/service.ts';
+import { Consumers, consumerLags } from '../modules/eventStream/consumers.ts';
 import { type ProcessHealth, type Readiness, readiness } from '../modules/health.ts';
 import { add, shownCounts, type Tally, talliesModel, tallyId } from '../modules/readiness/counts.ts';
 import { readModelLag } from '../modules/records/queries/records.ts';
@@ -18,7 +19,7 @@ function serviceObservers(config: Config, stores: OpenStores): (() => Promise<Se
   return [
     ...upkeepObservers(config, stores),
     ...(roles.includes('projector') ? [() => observeReadModels(stores), () => observeReadiness(stores)] : []),
-    ...(roles.includes('webhooks') ? [() => observeWebhooks(stores)] : []),
+    ...(roles.includes('webhooks') ? [() => observeWebhooks(stores), () => observeConsumers(stores)] : []),
   ];
 }
 
@@ -79,6 +80,19 @@ async function observeWebhooks({
       {},
       sum(({ failed }) => failed),
     ),
+  ];
+}
+
+async function observeConsumers({ eventLog, stateStore, directory }: OpenStores): Promise<SeriesReport[]> {
+  const consumers = new Consumers({ stateStore, clock: systemClock });
+  const active = [...directory.known.workspaces.values()].filter(({ state }) => state === 'active');
+  const lists = await Promise.all(active.map(({ id }) => consumers.list(id)));
+  const lags = await consumerLags(eventLog, lists.flat());
+  const now = systemClock.now();
+  const longest = (times: number[]) => Math.max(0, ...times.map((time) => (now - time) / 1_000));
+  return [
+    observed('chartledger.consumer.backlog.age', {}, longest(lags.flatMap(({ oldestAt }) => oldestAt ?? []))),
+    observed('chartledger.consumer.silence', {}, longest(lags.map(({ consumer }) => consumer.lastContact))),
   ];
 }
 

@@ -19,6 +19,7 @@ import { sharePasswordSemaphore } from '../modules/auth/passwords.ts';
 import { openSignInLimits } from '../modules/auth/signIn.ts';
 import { SecondFactor } from '../modules/auth/twoFactor.ts';
 import { UserDirectory } from '../modules/auth/users.ts';
+import { Consumers } from '../modules/eventStream/consumers.ts';
 import { EventStream } from '../modules/eventStream/eventStream.ts';
 import type { ProcessState } from '../modules/health.ts';
 import { Reservations } from '../modules/idempotency/reservations.ts';
@@ -96,6 +97,7 @@ export async function openIngestPorts(
 }
 
 const PRUNE_EVERY_MS = 600_000;
+const NOTE_CONSUMERS_EVERY_MS = 60_000;
 
 export interface OpenStores {
   eventLog: EventLog;
@@ -164,6 +166,7 @@ async function openApiPorts(
       secretsKeys,
     },
     feed,
+    consumers: new Consumers({ stateStore, clock }),
     tally: new AccessTally(eventLog),
     reservations: new Reservations({
       stateStore,
@@ -187,8 +190,11 @@ async function openApiPorts(
   // What cannot be removed now is removed next time.
   const prune = () => Promise.allSettled([ports.reservations.prune(), ports.assertions.prune()]);
   const pruning = setInterval(prune, PRUNE_EVERY_MS);
+  const noteConsumers = () => ports.consumers.flush().catch(() => undefined);
+  const noting = setInterval(noteConsumers, NOTE_CONSUMERS_EVERY_MS);
   const close = async () => {
     clearInterval(pruning);
+    clearInterval(noting);
     ingest.close();
     users.close();
     await Promise.all([evidence.close(), analyses.close()]);
@@ -196,6 +202,7 @@ async function openApiPorts(
   };
   const settle = async () => {
     await ports.batches.close();
+    await noteConsumers();
     await ports.tally
       .flush()
       .catch((error) =>

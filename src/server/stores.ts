@@ -14,6 +14,7 @@ import { KeyManager } from '../modules/auth/keyManager.ts';
 import { resetSecondFactor } from '../modules/auth/twoFactor.ts';
 import { UserLinks, UserManager } from '../modules/auth/userManager.ts';
 import { UserDirectory } from '../modules/auth/users.ts';
+import { Consumers } from '../modules/eventStream/consumers.ts';
 import type { SigningKey } from '../modules/integrity/publicKeys.ts';
 import { Keyring } from '../modules/keyring.ts';
 import { projectAll } from '../modules/projections/projector.ts';
@@ -25,6 +26,7 @@ import { ConfigError, listeningAddress, loadConfig } from '../platform/config.ts
 import { asUnreadable, ServiceError } from '../platform/errors.ts';
 import type { DocumentStore } from '../storage/documentStore.ts';
 import type { EventLog } from '../storage/eventLog.ts';
+import { systemClock } from '../storage/rateLimiters.ts';
 import type { ReadModels } from '../storage/readModels.ts';
 import { findSigningKey, managedKeys, openSigningKey } from './keys.ts';
 import { openDocumentStore, openEventLog, openOwnStateStore, openReadModels, pathOf } from './openStorage.ts';
@@ -399,7 +401,11 @@ export function withStores<Result>(
 /** Runs `work` on the webhooks of one workspace; rejects with `not_found` when there is none with that id. */
 export function withWebhooks<Result>(
   workspace: string,
-  work: (manager: WebhookManager, caller: WebhookCaller) => Promise<Result>,
+  work: (
+    manager: WebhookManager,
+    caller: WebhookCaller,
+    ports: { eventLog: EventLog; consumers: Consumers },
+  ) => Promise<Result>,
 ): Promise<Result> {
   const config = loadConfig(terminal().env);
   return withWorkspace(workspace, ({ eventLog, directory: keys, names, caller }) =>
@@ -421,7 +427,8 @@ export function withWebhooks<Result>(
             return knownKeys.all('webhookSecrets', isNow);
           },
         });
-        return await work(manager, { ...caller, permissions });
+        const consumers = new Consumers({ stateStore, clock: systemClock });
+        return await work(manager, { ...caller, permissions }, { eventLog, consumers });
       } finally {
         directory.close();
         await stateStore.close();

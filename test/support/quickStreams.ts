@@ -7,9 +7,12 @@ import { routeOf } from '../../src/api/schemas/endpoint.ts';
 import { createApp } from '../../src/api/server/app.ts';
 import { UnknownKeyTally } from '../../src/modules/audit/requestLog.ts';
 import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
+import { Consumers } from '../../src/modules/eventStream/consumers.ts';
 import { EventStream } from '../../src/modules/eventStream/eventStream.ts';
 import { feedThread } from '../../src/server/eventStream.ts';
+import { systemClock } from '../../src/storage/rateLimiters.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
+import type { StateStore } from '../../src/storage/stateStore.ts';
 import type { TestService } from './service.ts';
 
 /**
@@ -22,7 +25,10 @@ export async function quickStreams({ eventLog, config }: Pick<TestService, 'even
     key: new Uint8Array(32),
     epoch: 1,
   }));
-  const ports = { eventLog, readModels: {} as ReadModels, directory, feed, publicUrl: undefined };
+  const ports = {
+    ...{ eventLog, readModels: {} as ReadModels, directory, feed, publicUrl: undefined },
+    consumers: new Consumers({ stateStore: {} as StateStore, clock: systemClock }),
+  };
   const route = routeOf(readEvents({ heartbeatMs: 50, stalledMs: 300 }), ports);
   const app = createApp([route], {
     gate: { directory, limit: async () => undefined, unknownKeys: new UnknownKeyTally(eventLog) },

@@ -33,6 +33,7 @@ import { type CreatedKey, KeyManager } from '../../src/modules/auth/keyManager.t
 import { openSignInLimits } from '../../src/modules/auth/signIn.ts';
 import { SecondFactor } from '../../src/modules/auth/twoFactor.ts';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
+import { Consumers } from '../../src/modules/eventStream/consumers.ts';
 import { EventStream } from '../../src/modules/eventStream/eventStream.ts';
 import { StoreWatch } from '../../src/modules/health.ts';
 import { Reservations } from '../../src/modules/idempotency/reservations.ts';
@@ -145,6 +146,7 @@ export async function startFaultyApp(
     directory,
     names,
     feed,
+    consumers: new Consumers({ stateStore, clock: systemClock }),
     webhooks,
     webhookDirectory,
     webhooksOf: (workspace: string) => webhookDirectory.idsOf(workspace),

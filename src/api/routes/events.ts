@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
+import type { Position } from '../../domain/events/event.ts';
 import type { DisclosedRange } from '../../domain/events/payloads.ts';
 import { currentVersion } from '../../domain/events/upcasting.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
@@ -14,6 +15,7 @@ import {
   type Selection,
   toCloudEvent,
 } from '../../modules/eventStream/cloudEvents.ts';
+import type { ConnectedConsumer, Consumers } from '../../modules/eventStream/consumers.ts';
 import { type EventStream, PAGE_BYTES, SUBSCRIPTION_BYTES } from '../../modules/eventStream/eventStream.ts';
 import { formatPosition, parsePosition, requirePlace, startAt } from '../../modules/eventStream/position.ts';
 import type { Chunk } from '../../modules/eventStream/reader.ts';
@@ -161,6 +163,7 @@ async function startOf(
   { req }: RequestContext,
   { view }: Selection,
   { after, from }: EventsQuery,
+  kept: Position | undefined,
 ): Promise<Start> {
   const lastEventId = req.headers['last-event-id'];
   if (lastEventId) {
@@ -172,7 +175,9 @@ async function startOf(
   if (after !== undefined && from !== undefined) {
     throw validationError([{ field: 'from', message: 'must not be sent together with after' }]);
   }
-  if (from === undefined) return after === undefined ? { after: 0 } : startAfter(ports, after, 'after');
+  if (after !== undefined) return startAfter(ports, after, 'after');
+  if (kept !== undefined) return startAfter(ports, formatPosition(kept), 'resume');
+  if (from === undefined) return { after: 0 };
   const time = instantOf(from);
   // Trying finer moments would reveal when an event was recorded; the view reveals only the year.
   if (view === 'deidentified' && !BEGINNING_OF_YEAR.test(new Date(time).toISOString())) {
@@ -197,6 +202,25 @@ export interface EventsPorts extends StartPorts {
   feed: EventStream;
   /** The service's address as clients see it, where it is set. */
   publicUrl: string | undefined;
+  consumers: Consumers;
+}
+
+/** Resolves with the reader as it names itself; undefined if it does not. Rejects with `validation_failed`, `conflict`, `unavailable`. */
+async function connected(
+  { consumers }: EventsPorts,
+  context: RequestContext,
+  { workspace, view, eventTypes, unchanged, format }: Selection,
+  { consumer: name, resume }: EventsQuery,
+): Promise<ConnectedConsumer | undefined> {
+  const isKept = resume === 'true';
+  if (isKept && (name === undefined || format === 'sse')) {
+    const message =
+      format === 'sse' ? 'is for pages: a stream goes on from Last-Event-ID' : 'requires consumer';
+    throw validationError([{ field: 'resume', message }]);
+  }
+  if (name === undefined || context.req.method === 'HEAD') return undefined;
+  const key = callerOf(context).principal.id;
+  return consumers.connect({ workspace, name, type: 'reader', key, view, eventTypes, unchanged }, isKept);
 }
 
 /** The permissions one of which a key needs for the stream. */
@@ -263,7 +287,9 @@ export function readEvents(times: StreamTimes = streamTimes) {
           format,
           addressOf(context.req, ports.publicUrl),
         );
-        const start = await startOf(ports, context, selection, query);
+        const consumer = await connected(ports, context, selection, query);
+        const start = await startOf(ports, context, selection, query, consumer?.kept);
+        consumer?.reached(start.after, true);
         if (context.req.method === 'HEAD') {
           return { headers: { 'Content-Type': type as string }, body: { stream: Readable.from([]) } };
         }
@@ -272,8 +298,8 @@ export function readEvents(times: StreamTimes = streamTimes) {
         if (context.res.destroyed) read.release();
         else context.res.once('close', read.release);
         return format === 'sse'
-          ? stream(ports, context, selection, start, query, times)
-          : page(ports, context, selection, start, query);
+          ? stream(ports, context, selection, start, query, consumer, times)
+          : page(ports, context, selection, start, query, consumer);
       };
     },
   });
@@ -304,6 +330,7 @@ async function stream(
   selection: Selection,
   start: Start,
   query: EventsQuery,
+  consumer: ConnectedConsumer | undefined,
   times: StreamTimes,
 ): Promise<StreamedAnswer> {
   const subscription = feed.subscribe(selection, start);
@@ -311,7 +338,11 @@ async function stream(
     action: 'events.subscribe',
     query: sentParameters(context, selection, query),
   });
-  const allowed = () => isAllowed(directory, context);
+  let reached = start.after;
+  const allowed = () => {
+    consumer?.reached(reached);
+    return isAllowed(directory, context);
+  };
   const sent = new SentEvents((part, disclosedTo) => {
     const shown = { ...part, ...limitsOf(selection) };
     const caller = { ...callerOf(context), disclosedTo };
@@ -320,6 +351,7 @@ async function stream(
   const sending = ({ first, position, count }: Chunk) => {
     const { key } = directory.current(context.found as FoundKey);
     sent.add({ from: first, to: position }, count, key.terms);
+    reached = position;
     return sent.recordDue();
   };
   return {
@@ -347,6 +379,7 @@ async function page(
   selection: Selection,
   start: Start,
   query: EventsQuery,
+  consumer: ConnectedConsumer | undefined,
 ): Promise<StreamedAnswer> {
   const end = new AbortController();
   context.res.once('close', () => end.abort());
@@ -360,6 +393,7 @@ async function page(
   context.found = directory.current(context.found as FoundKey);
   requireUsable(context.found, EVENT_ACCESS, context.clientIp);
   const { first, position, count } = found;
+  if (count === 0) consumer?.reached(position, true);
   if (first !== undefined) {
     await recordAccess(eventLog, callerOf(context), {
       action: 'events.read',

@@ -12,6 +12,7 @@ import { sendBatch } from './batch.ts';
 import type { BatchPorts } from './batchRunner.ts';
 import { billingEndpoints } from './billing.ts';
 import { claimDraftEndpoints } from './claimDrafts.ts';
+import { consumerEndpoints } from './consumers.ts';
 import { documentEndpoints } from './documents.ts';
 import { eventCatalogEndpoints } from './eventSchemas.ts';
 import { type EventsPorts, readEvents } from './events.ts';
@@ -65,6 +66,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   readDocumentProof,
   ...webhookEndpoints,
   readEvents(),
+  ...consumerEndpoints,
   ...eventCatalogEndpoints(openapiPublic),
   ...requestEndpoints,
   readAudit,

@@ -320,6 +320,10 @@ export const errorResponses = {
     description: 'The workspace has no record of this kind and id.',
     errors: { not_found: notFound('Patient') },
   },
+  ConsumerNotFound: {
+    description: 'No consumer of the workspace has this name.',
+    errors: { not_found: notFound('Consumer') },
+  },
   Erased: {
     description:
       'The record or document was erased, or had been erased by the requested time; `erased_at` says when.',

@@ -8,6 +8,7 @@ import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import type { AccessSubject } from '../../modules/audit/recordAccess.ts';
 import { feedEventTypes, unchangedEvents } from '../../modules/eventStream/cloudEvents.ts';
+import { consumerName } from '../../modules/eventStream/consumers.ts';
 import { parsePosition } from '../../modules/eventStream/position.ts';
 import type { WriteCondition } from '../../modules/records/commands/upsert.ts';
 import type { Moment } from '../../modules/records/queries/history.ts';
@@ -324,6 +325,20 @@ export const eventsQuerySchema = z.object({
     .meta({
       description: 'Seconds, 0 to 50, to wait for an event if the page would be empty',
       examples: [30],
+    }),
+  consumer: consumerName.optional().meta({
+    description: 'A name for the reader, with which it is listed (`GET /integration/consumers`) and watched',
+    examples: ['warehouse'],
+  }),
+  resume: z
+    .enum(['true', 'false'])
+    .default('false')
+    .meta({
+      type: 'boolean',
+      description:
+        'With `consumer`, for pages: keeps the position that is sent as `after`, and begins there when none is sent. Events after it ' +
+        'are sent again',
+      examples: [true],
     }),
 });
 

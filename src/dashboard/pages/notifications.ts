@@ -46,6 +46,10 @@ const topicTexts: Record<Topic, { text: string; hint: string }> = {
     text: 'A webhook is disabled by the service',
     hint: 'Its endpoint responded 410 Gone or accepted nothing for days, or its API key was deleted.',
   },
+  consumer_behind: {
+    text: 'A reader or sink is behind',
+    hint: 'An event has waited for it for an hour, or it made no contact for a day.',
+  },
   messages_waiting: {
     text: 'Messages wait',
     hint: 'They were not fully accepted, and wait to be corrected or processed again.',

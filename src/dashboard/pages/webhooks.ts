@@ -1,4 +1,7 @@
+import type { Consumers } from '../../modules/eventStream/consumers.ts';
+import { type ConsumerView, listConsumers } from '../../modules/webhooks/consumerList.ts';
 import type { NewSecret, WebhookManager, WebhookStatusView } from '../../modules/webhooks/manager.ts';
+import type { EventLog } from '../../storage/eventLog.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
 import {
   type DashboardRoute,
@@ -89,7 +92,7 @@ export function webhookState({ state, disabled_reason, delivery }: WebhookStatus
 export function pendingText({
   pending,
   oldest_pending_at: oldest,
-}: WebhookStatusView['delivery']): Html | string {
+}: Pick<WebhookStatusView['delivery'], 'pending' | 'oldest_pending_at'>): Html | string {
   if (pending === 0 || oldest === null) return 'none';
   return html`${pending.toLocaleString('en-US')}, oldest ${timeAgo(oldest)}`;
 }
@@ -104,6 +107,8 @@ export function pausedNote(webhooks: WebhookManager, { workspace }: Visit): Html
 export function webhooksRoutes(ports: {
   webhooks: WebhookManager;
   stateStore: StateStore;
+  eventLog: EventLog;
+  consumers: Consumers;
 }): DashboardRoute[] {
   return [
     {
@@ -112,11 +117,12 @@ export function webhooksRoutes(ports: {
       roles: integrators,
       async handle(visit) {
         const { workspace } = visit;
-        const [views, lastDay] = await Promise.all([
+        const [views, lastDay, named] = await Promise.all([
           ports.webhooks.list(webhookCaller(visit)).then((all) => ports.webhooks.views(all)),
           lastDayResults(ports, workspace),
+          listConsumers(ports, { ...webhookCaller(visit), permissions: [] }),
         ]);
-        return { page: listPage(workspace, views, lastDay, pausedNote(ports.webhooks, visit)) };
+        return { page: listPage(workspace, views, lastDay, named, pausedNote(ports.webhooks, visit)) };
       },
     },
   ];
@@ -126,6 +132,7 @@ function listPage(
   workspace: string,
   views: WebhookStatusView[],
   lastDay: readonly WebhookResults[],
+  named: readonly ConsumerView[],
   paused: Html | undefined,
 ): Page {
   return {
@@ -135,8 +142,28 @@ function listPage(
 ${paused}
 <p>Chartledger sends the events of the workspace ${code(workspace)} to each of these URLs, signed and in order for each record, and retries until they are accepted.</p>
 <p><a role="button" href="/dashboard${webhooksPath(workspace)}/new">Create webhook</a></p>
-${views.length === 0 ? empty(html`No webhooks in this workspace. Create one to receive changes, or read them with ${code('GET /events')}.`) : webhookTable(workspace, views, lastDay)}`,
+${views.length === 0 ? empty(html`No webhooks in this workspace. Create one to receive changes, or read them with ${code('GET /events')}.`) : webhookTable(workspace, views, lastDay)}
+${named.length > 0 && consumerTable(named)}`,
   };
+}
+
+function consumerTable(named: readonly ConsumerView[]): Html {
+  return html`<h2>Readers and sinks</h2>
+<p>Who reads the events under a name. One that no longer reads can be removed with ${code('chartledger consumers remove')}.</p>
+${table(
+  'Readers and sinks',
+  [
+    { title: 'Name', isHeader: true, cell: ({ name }) => name },
+    { title: 'Type', cell: ({ type }) => type },
+    { title: 'View', cell: ({ contents }) => contents },
+    { title: 'Waiting', cell: (one) => pendingText(one) },
+    {
+      title: 'Last contact',
+      cell: ({ last_contact_at: at }) => (at === null ? 'never' : timeAgo(at)),
+    },
+  ],
+  named,
+)}`;
 }
 
 function webhookTable(

@@ -1,8 +1,10 @@
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
+import { systemClock } from '../../storage/rateLimiters.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
 import type { ApiKey } from '../auth/apiKeys.ts';
+import { BEHIND_MS, Consumers, consumerLags, SILENT_MS } from '../eventStream/consumers.ts';
 import type { MessageStore } from '../integrations/messages/store.ts';
 import { readTally } from '../readiness/counts.ts';
 import { type WebhookManager, webhookProblems } from '../webhooks/manager.ts';
@@ -50,6 +52,7 @@ export async function causesIn(ports: CausePorts, workspace: string, now: number
     webhookCauses(ports, workspace, now),
     messageCauses(ports, workspace),
     filingCauses(ports, workspace),
+    consumerCauses(ports, workspace, now),
   ]);
   return [...found.flat(), ...keyCauses(ports, workspace, now)];
 }
@@ -71,6 +74,24 @@ async function webhookCauses(ports: CausePorts, workspace: string, now: number):
     const key = `webhook_failing/${webhook.id}/${failingSince}`;
     const text = `The webhook to ${host} has accepted nothing since ${since} UTC.`;
     return [{ topic: 'webhook_failing', key, path, text }];
+  });
+}
+
+async function consumerCauses(
+  { eventLog, stateStore }: CausePorts,
+  workspace: string,
+  now: number,
+): Promise<Cause[]> {
+  const consumers = new Consumers({ stateStore, clock: systemClock });
+  const lags = await consumerLags(eventLog, await consumers.list(workspace));
+  return lags.flatMap(({ consumer: { type, name, lastContact }, oldestAt = now }): Cause[] => {
+    const isSilent = now - lastContact > SILENT_MS;
+    if (!isSilent && now - oldestAt <= BEHIND_MS) return [];
+    const text = isSilent
+      ? `The ${type} ${name} has made no contact for a day.`
+      : `An event has waited for the ${type} ${name} for an hour.`;
+    const key = `consumer_behind/${workspace}/${name}/${isSilent ? lastContact : oldestAt}`;
+    return [{ topic: 'consumer_behind', key, path: `/workspaces/${workspace}/webhooks`, text }];
   });
 }
 

@@ -7,7 +7,7 @@ import { SECRET_PREFIX } from '../webhooks/messages.ts';
 /** What users can be notified of. */
 export const topics = [
   ...['webhook_failing', 'webhook_disabled', 'messages_waiting', 'filing_limit_near', 'key_expires'],
-  ...['head_late', 'backup_late'],
+  ...['consumer_behind', 'head_late', 'backup_late'],
 ] as const;
 export type Topic = (typeof topics)[number];
 
@@ -18,6 +18,7 @@ export const topicReaders: Record<Topic, { roles: readonly Role[]; isOfAll: bool
   messages_waiting: { roles: ['admin', 'compliance', 'integrator'], isOfAll: false },
   filing_limit_near: { roles: ['admin', 'compliance', 'billing'], isOfAll: false },
   key_expires: { roles: ['admin', 'integrator'], isOfAll: false },
+  consumer_behind: { roles: ['admin', 'integrator'], isOfAll: false },
   head_late: { roles: ['admin', 'compliance'], isOfAll: true },
   backup_late: { roles: ['admin'], isOfAll: true },
 };

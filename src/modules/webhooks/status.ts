@@ -1,59 +1,14 @@
-import type { Position } from '../../domain/events/event.ts';
 import { type DisclosedRange, type PositionRange, withRange } from '../../domain/events/payloads.ts';
-import { UnreadableError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
-import { ChangedFields, isUnchanged } from '../eventStream/changedFields.ts';
-import { feedLogTypes, logFilter, selectedAs } from '../eventStream/cloudEvents.ts';
+import { countBacklog } from '../eventStream/backlog.ts';
 import { parsePosition } from '../eventStream/position.ts';
 import type { Page, PageRequest } from '../records/queries/paging.ts';
 import { type AttemptFilter, type DeliveryAttempt, listAttempts } from './attempts.ts';
 import type { WebhookCaller } from './settings.ts';
 import { type DeliveryPosition, deliveryTable, failedPartition, loadPositions } from './store.ts';
 import { filterTypes, type Webhook } from './webhook.ts';
-
-/** The longest time spent counting. */
-const COUNT_MS = 1_000;
-
-interface MatchCount {
-  count: number;
-  /** When the first of them was recorded, milliseconds since 1970; undefined when there is none. */
-  oldestAt: number | undefined;
-}
-
-/**
- * Counts the events after a position that a webhook wants, up to `most` of them, and as far as the log can be read in
- * a second. Rejects with `unavailable`.
- */
-async function countMatching(
-  eventLog: EventLog,
-  webhook: Webhook,
-  after: Position,
-  most: number,
-): Promise<MatchCount> {
-  const wanted: MatchCount = { count: 0, oldestAt: undefined };
-  if (after >= (await eventLog.head())) return wanted;
-  const eventTypes = filterTypes(webhook);
-  const filter = logFilter({ workspace: webhook.workspace, eventTypes: [...eventTypes] });
-  const stop = AbortSignal.timeout(COUNT_MS);
-  const changedFields = webhook.unchanged === 'skip' ? new ChangedFields(eventLog) : undefined;
-  for await (const batch of eventLog.follow({ after, filter, signal: stop })) {
-    const { caughtUp } = batch;
-    const events = batch.events.filter(({ type }) => feedLogTypes.has(type));
-    const changes = await changedFields?.changes(events);
-    for (const [index, event] of events.entries()) {
-      const change = changes?.[index];
-      const isSkipped = change && !(change instanceof UnreadableError) && isUnchanged(event, change);
-      if (isSkipped || !eventTypes.has(selectedAs(event))) continue;
-      wanted.oldestAt ??= Date.parse(event.recordedAt);
-      wanted.count += 1;
-      if (wanted.count === most) return wanted;
-    }
-    if (caughtUp) break;
-  }
-  return wanted;
-}
 
 /** Maximum number of messages counted, of those in the log and of those that failed. */
 const MAX_COUNTED = 1_000;
@@ -94,7 +49,9 @@ export async function deliveryStatus(
       const partition = failedPartition(webhook.id);
       const failed = await stateStore.page(deliveryTable, { partition, limit: MAX_COUNTED });
       const at = await ofThisLog(eventLog, positions.get(webhook.id)?.at);
-      const unread = await countMatching(eventLog, webhook, at?.followed ?? webhook.startAfter, MAX_COUNTED);
+      const { workspace, unchanged = 'send' } = webhook;
+      const selection = { workspace, unchanged, eventTypes: [...filterTypes(webhook)] };
+      const unread = await countBacklog(eventLog, selection, at?.followed ?? webhook.startAfter, MAX_COUNTED);
       return {
         position: at?.position ?? webhook.startAfter,
         pending: (at?.pending ?? 0) + unread.count,

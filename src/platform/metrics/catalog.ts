@@ -121,6 +121,19 @@ export const metricDefinitions = {
     description: 'Age of the event behind the oldest waiting message; 0 when none is waiting.',
     ofService: true,
   },
+  'chartledger.consumer.backlog.age': {
+    kind: 'gauge',
+    unit: 's',
+    description: 'Age of the oldest event that a named reader or sink has not got; 0 when there is none.',
+    ofService: true,
+  },
+  'chartledger.consumer.silence': {
+    kind: 'gauge',
+    unit: 's',
+    description:
+      'Time since the last contact of the named reader or sink that has been silent for longest; 0 without any.',
+    ofService: true,
+  },
   'chartledger.webhook.failed': {
     kind: 'gauge',
     unit: '{message}',

@@ -1,0 +1,70 @@
+import type { EventLog } from '../../storage/eventLog.ts';
+import {
+  type ConsumerLag,
+  type Consumers,
+  consumerLags,
+  type consumerTypes,
+} from '../eventStream/consumers.ts';
+import { formatPosition } from '../eventStream/position.ts';
+import type { WebhookManager, WebhookStatusView } from './manager.ts';
+import type { WebhookCaller } from './settings.ts';
+
+/** Somebody who gets the events of a workspace, as people see them. Times are ISO 8601 in UTC. */
+export interface ConsumerView {
+  type: 'webhook' | (typeof consumerTypes)[number];
+  /** For a webhook, its id. */
+  name: string;
+  /** The key that it read with last; null for others. */
+  key_id: string | null;
+  /** The view of events, or the payload of the webhook. */
+  contents: string;
+  position: string;
+  pending: number;
+  oldest_pending_at: string | null;
+  /** For a webhook, when it last accepted a message. */
+  last_contact_at: string | null;
+  /** Whether the service keeps its position. */
+  resumes: boolean;
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function viewOf({ consumer, pending, oldestAt }: ConsumerLag): ConsumerView {
+  const { type, name, key, view, position, kept, lastContact } = consumer;
+  return {
+    ...{ type, name, key_id: key, contents: view, position: formatPosition(position), pending },
+    oldest_pending_at: oldestAt === undefined ? null : instant(oldestAt),
+    last_contact_at: instant(lastContact),
+    resumes: kept !== undefined,
+  };
+}
+
+function viewOfWebhook({ id, payload, delivery }: WebhookStatusView): ConsumerView {
+  const { position, pending, oldest_pending_at, last_success_at } = delivery;
+  return {
+    ...{ type: 'webhook', name: id, key_id: null, contents: payload, position, pending, oldest_pending_at },
+    ...{ last_contact_at: last_success_at, resumes: true },
+  };
+}
+
+export interface ConsumerListPorts {
+  eventLog: EventLog;
+  consumers: Consumers;
+  webhooks: WebhookManager;
+}
+
+/**
+ * Resolves with who gets the events of a workspace: readers and sinks by name, then the webhooks that the caller may work with. Rejects
+ * with `unavailable`.
+ */
+export async function listConsumers(
+  { eventLog, consumers, webhooks }: ConsumerListPorts,
+  caller: WebhookCaller,
+): Promise<ConsumerView[]> {
+  const named = await consumers.list(caller.workspace);
+  const sent = caller.permissions.includes('webhooks') ? await webhooks.list(caller) : [];
+  const [lags, views] = await Promise.all([consumerLags(eventLog, named), webhooks.views(sent)]);
+  return [...lags.map(viewOf), ...views.map(viewOfWebhook)];
+}
