@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
+import type { Position } from '../domain/events/event.ts';
 import type { Caller } from '../domain/events/newEvent.ts';
+import { feedEventTypes } from '../modules/eventStream/cloudEvents.ts';
+import { Consumers, type Contact } from '../modules/eventStream/consumers.ts';
 import { Keyring } from '../modules/keyring.ts';
 import { type WriteWarehouseOptions, writeWarehouse } from '../modules/warehouse/write.ts';
 import type { Config } from '../platform/config.ts';
@@ -11,16 +14,21 @@ import type { WarehouseSetting } from '../platform/settings.ts';
 import { superviseWorker } from '../platform/threads/workers.ts';
 import { workerUrl } from '../platform/threads/workerUrl.ts';
 import type { EventLog } from '../storage/eventLog.ts';
+import { systemClock } from '../storage/rateLimiters.ts';
 import { withLeases } from './exclusiveLock.ts';
 import { managedKeys } from './keys.ts';
-import { isFolder, openEventLog, openWarehouse } from './openStorage.ts';
+import { isFolder, openEventLog, openOwnStateStore, openWarehouse } from './openStorage.ts';
 import { requireKeyFolder } from './stores.ts';
 
 interface KeepWarehouseOptions extends Omit<WriteWarehouseOptions, 'pseudonyms'> {
   /** A folder, or the URL of a PostgreSQL database. */
   place: string;
   deidentified: boolean;
+  /** The name under which it is listed as a consumer of the events. */
+  consumer?: string | undefined;
 }
+
+const NOTE_EVERY_MS = 60_000;
 
 /**
  * Writes the warehouse at a place, as `writeWarehouse` does, unless another process of the service writes it: rejects with `conflict`
@@ -30,7 +38,7 @@ export function keepWarehouse(
   config: Config,
   eventLog: EventLog,
   caller: Caller,
-  { place, deidentified, ...options }: KeepWarehouseOptions,
+  { place, deidentified, consumer, onCommit, ...options }: KeepWarehouseOptions,
 ): Promise<void> {
   const schema = deidentified ? `${caller.workspace}_deidentified` : caller.workspace;
   // A URL may have a password; a folder has one warehouse, whatever its workspace.
@@ -42,13 +50,60 @@ export function keepWarehouse(
     if (deidentified) requireKeyFolder(config.deidentificationKey, config.dataDir);
     const keys = new Keyring(eventLog, managedKeys(config));
     const pseudonyms = deidentified ? () => keys.loadEpoch('deidentification') : undefined;
-    const warehouse = await openWarehouse(place, schema);
+    const view = deidentified ? 'deidentified' : 'full';
+    const noted =
+      consumer === undefined
+        ? undefined
+        : await noteSink(config, eventLog, { workspace: caller.workspace, name: consumer, view });
     try {
-      await writeWarehouse({ eventLog, warehouse }, caller, { pseudonyms, ...options });
+      const warehouse = await openWarehouse(place, schema);
+      try {
+        await writeWarehouse({ eventLog, warehouse }, caller, {
+          pseudonyms,
+          ...options,
+          onCommit(position, changes) {
+            noted?.reached(position);
+            onCommit?.(position, changes);
+          },
+        });
+      } finally {
+        await warehouse.close();
+      }
     } finally {
-      await warehouse.close();
+      await noted?.close();
     }
   });
+}
+
+/** Lists a sink as a consumer for as long as it runs, and the position that it reached, with one write a minute. */
+async function noteSink(
+  config: Config,
+  eventLog: EventLog,
+  named: Pick<Contact, 'workspace' | 'name' | 'view'>,
+): Promise<{ reached(position: Position): void; close(): Promise<void> }> {
+  const stateStore = await openOwnStateStore(config, eventLog);
+  const consumers = new Consumers({ stateStore, clock: systemClock });
+  const eventTypes = feedEventTypes.map(({ eventType }) => eventType);
+  const contact: Contact = { ...named, type: 'sink', key: null, eventTypes, unchanged: 'send' };
+  try {
+    const sink = await consumers.connect(contact, false);
+    const note = () => {
+      sink.reached();
+      return consumers.flush().catch(() => undefined);
+    };
+    const timer = setInterval(note, NOTE_EVERY_MS);
+    return {
+      reached: (position) => sink.reached(position),
+      async close() {
+        clearInterval(timer);
+        await note();
+        await stateStore.close();
+      },
+    };
+  } catch (error) {
+    await stateStore.close();
+    throw error;
+  }
 }
 
 const RETRY_MS = 30_000;

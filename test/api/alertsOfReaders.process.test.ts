@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
+import { spawnCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { canMount, SmallDisk } from '../support/files.ts';
 import { MonitoredService } from '../support/metrics.ts';
@@ -121,5 +122,39 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
     await service.expectFiring(behind);
     await service.mend(behind, 'webhooks set', values);
     await service.expectQuiet([behind]);
+  });
+
+  test('of a sink that is behind or silent, until it runs again or is removed', async (context) => {
+    const service = await MonitoredService.start(context, { ROLES: 'api,projector,webhooks' });
+    const [behind, silent] = ['ChartledgerConsumersBehind', 'ChartledgerConsumersSilent'] as const;
+    const sink = () =>
+      spawnCli(
+        [
+          'sink',
+          'parquet',
+          join(service.dataDir, 'warehouse'),
+          '--workspace',
+          'default',
+          '--consumer',
+          'lake',
+        ],
+        { env: { DATA_DIR: service.dataDir } },
+      );
+    expect((await sink()).code).toBe(0);
+    await service.expectQuiet([behind, silent], () => isTaken(service));
+    service.setAhead(2 * 60 * MINUTE_MS);
+    await service.expectFiring(behind);
+    const values = { clinic: 'default', NAME: 'lake' };
+    await service.look(
+      behind,
+      [{ code: 0, stdout: expect.stringMatching(/^sink +lake +full +[1-9]/m) }],
+      values,
+    );
+    service.setAhead(0);
+    expect((await sink()).code).toBe(0);
+    service.setAhead(25 * 60 * MINUTE_MS);
+    await service.expectFiring(silent);
+    await service.mend(behind, 'consumers remove', values);
+    await service.expectQuiet([behind, silent]);
   });
 });

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { UserManager } from '../../src/modules/auth/userManager.ts';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
+import { Consumers } from '../../src/modules/eventStream/consumers.ts';
 import { Keyring } from '../../src/modules/keyring.ts';
 import { WebhookDirectory } from '../../src/modules/webhooks/webhook.ts';
 import { loadConfig } from '../../src/platform/config.ts';
@@ -15,6 +16,7 @@ import { managedKeys } from '../../src/server/keys.ts';
 import { openNotifier, startNotifications } from '../../src/server/notifications.ts';
 import { openDocumentStore, openReadModels, openStateStore } from '../../src/server/openStorage.ts';
 
+import { systemClock } from '../../src/storage/rateLimiters.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
@@ -254,6 +256,28 @@ onEmbeddedEngines((start) => {
       await check();
       expect(server.mails[1]?.raw).toContain(`The webhook to ${host(gone)} was disabled.`);
     });
+  });
+
+  test('a reader or sink that is behind for an hour, or silent for a day, is named', async () => {
+    const own = service.workspaceId('consumed');
+    const client = service.as((await service.createKey('consumed')).key);
+    await client.post('/integration/payers', samples.payer());
+    const { stateStore } = await openStores();
+    const consumers = new Consumers({ stateStore, clock: systemClock });
+    const contact = { workspace: own, key: null, view: 'full', unchanged: 'send' } as const;
+    const wants = { late: ['PayerUpserted'], silent: ['PatientUpserted'] };
+    for (const [name, eventTypes] of Object.entries(wants))
+      await consumers.connect({ ...contact, name, type: 'sink', eventTypes }, false);
+    await consumers.flush();
+    await choose({ topics: 'consumer_behind', mail }, admin, `/workspaces/${own}`);
+    await check();
+    expect(server.mails).toEqual([]);
+    const texts = () => server.mails.map(({ raw }) => raw).join('');
+    await check(Date.now() + 2 * 60 * 60_000);
+    expect(texts()).toContain('An event has waited for the sink late for an hour.');
+    expect(texts()).not.toContain('silent');
+    await check(Date.now() + 2 * DAY_MS);
+    expect(texts()).toContain('The sink silent has made no contact for a day.');
   });
 
   test('an address that is none, and a URL that may not be sent to, are refused', async () => {

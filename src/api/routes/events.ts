@@ -338,9 +338,8 @@ async function stream(
     action: 'events.subscribe',
     query: sentParameters(context, selection, query),
   });
-  let reached = start.after;
   const allowed = () => {
-    consumer?.reached(reached);
+    consumer?.reached();
     return isAllowed(directory, context);
   };
   const sent = new SentEvents((part, disclosedTo) => {
@@ -351,7 +350,7 @@ async function stream(
   const sending = ({ first, position, count }: Chunk) => {
     const { key } = directory.current(context.found as FoundKey);
     sent.add({ from: first, to: position }, count, key.terms);
-    reached = position;
+    consumer?.reached(position);
     return sent.recordDue();
   };
   return {

@@ -271,6 +271,8 @@ function subjectOf(value: unknown): LineSubject {
 }
 
 const idSchema = reconcileLineSchema.shape.id.unwrap();
+/** Made once: making a schema costs many times what validating with it does. */
+const namedSchema = z.object({ id: idSchema });
 
 /** Returns what a line says, its record not yet validated. Throws `validation_failed`. */
 function copyOf(value: unknown): Copy {
@@ -283,7 +285,7 @@ function copyOf(value: unknown): Copy {
     throw validationError([{ field: 'id', message: 'must match the id in the record' }]);
   return {
     ...rest,
-    id: validate(z.object({ id: idSchema }), { id: named }).id,
+    id: validate(namedSchema, { id: named }).id,
     digest: digest?.toLowerCase(),
     record: record && ({ ...record, id: named } as RecordFields),
   };

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { termsOf } from '../../domain/events/payloads.ts';
 import { parseTerms } from '../../modules/audit/disclosureTerms.ts';
+import { consumerName } from '../../modules/eventStream/consumers.ts';
 import { loadConfig } from '../../platform/config.ts';
 import { withWorkspace } from '../../server/stores.ts';
 import { terminal } from '../../server/terminal.ts';
@@ -16,8 +17,15 @@ interface SinkOptions extends TermOptions {
   workspace: string;
   deidentified?: boolean;
   follow?: boolean;
+  consumer?: string;
   /** In seconds. */
   every: number;
+}
+
+function parseConsumer(text: string): string {
+  const { error } = consumerName.safeParse(text);
+  if (error === undefined) return text;
+  throw new InvalidArgumentError(`It ${error.issues[0]?.message}.`);
 }
 
 /** `chartledger sink …` */
@@ -62,6 +70,11 @@ function addSinkOptions(command: Command): Command {
     command
       .requiredOption('--workspace <id>', 'the workspace')
       .option('--deidentified', 'the de-identified view, without the table of accesses')
+      .option(
+        '--consumer <name>',
+        'list it under this name among the consumers of the events, so that a delay raises an alert',
+        parseConsumer,
+      )
       .option('--follow', 'keep running, and add what is recorded')
       .option(
         '--every <time>',
@@ -74,7 +87,7 @@ function addSinkOptions(command: Command): Command {
 
 async function run(place: string, options: SinkOptions): Promise<void> {
   const { terms, others } = termsOfOptions(options);
-  const { workspace, deidentified = false, follow = false, every } = others;
+  const { workspace, deidentified = false, follow = false, every, consumer } = others;
   const disclosedTo = termsOf(parseTerms(terms));
   const config = loadConfig(terminal().env);
   await withWorkspace(workspace, async ({ eventLog, caller }) => {
@@ -87,6 +100,7 @@ async function run(place: string, options: SinkOptions): Promise<void> {
         {
           place,
           deidentified,
+          consumer,
           ...(signal && { follow: { everyMs: every * 1_000, signal } }),
           onCommit(position, rows) {
             changes += rows;

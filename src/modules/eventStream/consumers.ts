@@ -69,8 +69,8 @@ export type Contact = Omit<Consumer, 'since' | 'lastContact' | 'kept' | 'positio
 export interface ConnectedConsumer {
   /** Where it goes on without a position; undefined if none is kept. */
   kept: Position | undefined;
-  /** Notes that it got everything up to a position, and, `isConfirmed`, that it keeps it. */
-  reached(position: Position, isConfirmed?: boolean): void;
+  /** Notes that it is in contact and, with a position, that it got everything up to there; `isConfirmed`: it will not need it again. */
+  reached(position?: Position, isConfirmed?: boolean): void;
 }
 
 /**
@@ -112,7 +112,7 @@ export class Consumers {
     note();
     return {
       kept,
-      reached: (position, isConfirmed = false) => {
+      reached: (position = consumer.position, isConfirmed = false) => {
         consumer = {
           ...consumer,
           ...{ position, lastContact: Math.max(this.#clock.now(), consumer.lastContact + 1) },

@@ -2263,6 +2263,43 @@ class WebhookAttempt(TypedDict):
     next_attempt_at: NotRequired[str]
 
 
+class ConsumerList(TypedDict):
+    """Consumers."""
+
+    items: list[Consumer]
+
+
+class Consumer(TypedDict):
+    """Somebody who gets the events of the workspace, and how far behind."""
+
+    # `reader`: of `GET /events`; `sink`: written by `chartledger sink`; `webhook`: events are sent to it
+    type: Literal["webhook", "reader", "sink"]
+    # The name that it gives itself; for a webhook, its id
+    name: str
+    # The key that it read with last; `null` for others
+    key_id: str | None
+    # The view of events, or the payload of the webhook
+    contents: str
+    # It got everything up to here
+    position: str
+    # Events that it has not got, at most 1,000
+    pending: int
+    # When the oldest of these was recorded
+    oldest_pending_at: str | None
+    # When it read last; for a webhook, when it last accepted a message
+    last_contact_at: str | None
+    # Whether the service keeps its position
+    resumes: bool
+
+
+class ConsumerRemoved(TypedDict):
+    """The consumer was removed."""
+
+    # Always `true`
+    success: bool
+    message: str
+
+
 class RefusedRequestPage(TypedDict):
     """A page of refused requests, newest first."""
 

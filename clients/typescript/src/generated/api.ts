@@ -1314,6 +1314,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/consumers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List who gets the events of the workspace, and how far behind
+         * @description The readers of the event stream that name themselves (`consumer`), the sinks that do, and, for a key with the permission `webhooks`, the webhooks. Where several processes serve, what a reader did in the last minute may be missing.
+         *
+         *     Needs the permission `events` or `events:deidentified` or `webhooks`.
+         */
+        get: operations["listConsumers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/consumers/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a consumer
+         * @description Removes a reader or sink that no longer reads, and the position that is kept for it. One that reads again is listed again.
+         *
+         *     Needs the permission `events` or `events:deidentified` or `webhooks`.
+         */
+        delete: operations["removeConsumer"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/snapshot": {
         parameters: {
             query?: never;
@@ -5024,6 +5068,51 @@ export interface components {
              */
             next_attempt_at?: string;
         };
+        /** @description Consumers. */
+        ConsumerList: {
+            items: components["schemas"]["Consumer"][];
+        };
+        /** @description Somebody who gets the events of the workspace, and how far behind. */
+        Consumer: {
+            /**
+             * @description `reader`: of `GET /events`; `sink`: written by `chartledger sink`; `webhook`: events are sent to it
+             * @enum {string}
+             */
+            type: "webhook" | "reader" | "sink";
+            /** @description The name that it gives itself; for a webhook, its id */
+            name: string;
+            /** @description The key that it read with last; `null` for others */
+            key_id: string | null;
+            /** @description The view of events, or the payload of the webhook */
+            contents: string;
+            /**
+             * @description It got everything up to here
+             * @example 0000000000008135
+             */
+            position: string;
+            /** @description Events that it has not got, at most 1,000 */
+            pending: number;
+            /**
+             * Format: date-time
+             * @description When the oldest of these was recorded
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            oldest_pending_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it read last; for a webhook, when it last accepted a message
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            last_contact_at: string | null;
+            /** @description Whether the service keeps its position */
+            resumes: boolean;
+        };
+        /** @description The consumer was removed. */
+        ConsumerRemoved: {
+            /** @description Always `true` */
+            success: boolean;
+            message: string;
+        };
         /** @description The event catalog. */
         AsyncApi: {
             /** @enum {string} */
@@ -8303,6 +8392,10 @@ export interface operations {
                 limit?: number;
                 /** @description Seconds, 0 to 50, to wait for an event if the page would be empty */
                 wait?: number;
+                /** @description A name for the reader, with which it is listed (`GET /integration/consumers`) and watched */
+                consumer?: string;
+                /** @description With `consumer`, for pages: keeps the position that is sent as `after`, and begins there when none is sent. Events after it are sent again */
+                resume?: boolean;
             };
             header?: {
                 /** @description The `id` of the last event that you processed, as sent by clients of server-sent events; takes precedence over `after` and `from` */
@@ -8321,6 +8414,67 @@ export interface operations {
                 content: {
                     "application/x-ndjson": string;
                     "text/event-stream": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    listConsumers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The consumers, readers and sinks first, by name. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsumerList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    removeConsumer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was removed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsumerRemoved"];
                 };
             };
             /** @description An error */
