@@ -7,9 +7,8 @@ import {
 } from '../../modules/webhooks/consumerList.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import { alwaysTrue, timestamp } from '../schemas/records.ts';
-import { callerOf } from '../server/requestContext.ts';
 import { EVENT_ACCESS } from './events.ts';
-import { webhookCallerOf } from './webhookSchemas.ts';
+import { changeOnce, type WebhookRoutePorts, webhookCallerOf } from './webhookSchemas.ts';
 
 const consumerSchema = z
   .object({
@@ -74,6 +73,7 @@ const removeConsumer = endpoint({
     'Removes a reader or sink that no longer reads, and the position that is kept for it. One that reads again is listed again.',
   tag: 'Events',
   permission: [...EVENT_ACCESS, 'webhooks'],
+  takesIdempotencyKey: true,
   params: z.object({ name: z.string().meta({ description: 'Its name', examples: ['warehouse'] }) }),
   answers: {
     200: {
@@ -85,8 +85,10 @@ const removeConsumer = endpoint({
     },
   },
   errors: ['ConsumerNotFound'],
-  handler: (ports: ConsumerListPorts) => async (context) => {
-    await ports.consumers.remove(callerOf(context).workspace, String(context.req.params.name));
+  handler: (ports: ConsumerListPorts & WebhookRoutePorts) => async (context) => {
+    await changeOnce(ports, context, undefined, ({ workspace }) =>
+      ports.consumers.remove(workspace, String(context.req.params.name)),
+    );
     return { body: { success: true, message: 'Consumer removed' } as const };
   },
 });

@@ -8459,7 +8459,10 @@ export interface operations {
     removeConsumer: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description Its name */
                 name: string;
