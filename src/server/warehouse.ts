@@ -125,10 +125,12 @@ export async function keepWarehouses(
   const eventLog = await openEventLog(config.eventLogUrl);
   const follow = { everyMs: config.warehousesEverySeconds * 1_000, signal };
   const keep = async ({ workspace, ...warehouse }: WarehouseSetting) => {
+    const { place, deidentified } = warehouse;
+    const consumer = `${/^postgres/.test(place) ? 'postgres' : 'parquet'}${deidentified ? '-deidentified' : ''}`;
     const principal = { type: 'service', id: 'warehouse' } as const;
     while (!signal.aborted) {
       const caller = { workspace, principal, requestId: uuidv7() };
-      await keepWarehouse(config, eventLog, caller, { ...warehouse, follow }).catch((error) => {
+      await keepWarehouse(config, eventLog, caller, { ...warehouse, consumer, follow }).catch((error) => {
         const problem = error instanceof ServiceError ? (error.problem ?? error.message) : undefined;
         report({ kind: 'retrying', workspace, problem, error: describeError(error) });
       });
