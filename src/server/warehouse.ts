@@ -126,7 +126,7 @@ export async function keepWarehouses(
   const follow = { everyMs: config.warehousesEverySeconds * 1_000, signal };
   const keep = async ({ workspace, ...warehouse }: WarehouseSetting) => {
     const { place, deidentified } = warehouse;
-    const consumer = `${/^postgres/.test(place) ? 'postgres' : 'parquet'}${deidentified ? '-deidentified' : ''}`;
+    const consumer = `${isFolder(place) ? 'parquet' : 'postgres'}${deidentified ? '-deidentified' : ''}`;
     const principal = { type: 'service', id: 'warehouse' } as const;
     while (!signal.aborted) {
       const caller = { workspace, principal, requestId: uuidv7() };
