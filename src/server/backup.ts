@@ -21,6 +21,7 @@ import {
   type UnknownErasure,
 } from '../modules/erasure/notices.ts';
 import type { RemovalPorts } from '../modules/erasure/removal.ts';
+import { consumersTable } from '../modules/eventStream/consumers.ts';
 import { reservedRequests } from '../modules/idempotency/reservations.ts';
 import {
   messageClaimsTable,
@@ -82,6 +83,7 @@ export const backedUpTables: readonly StateTable<object>[] = [
   noticesTable,
   subscriptionsTable,
   sentNotificationsTable,
+  consumersTable,
 ];
 
 /** Those that are not, and what happens to a service that finds them empty. */
@@ -99,6 +101,7 @@ export const leftOutTables: Readonly<Record<string, string>> = {
   verifications_v1: 'it is verified again',
   scorecards_v1: 'it is analysed again',
   simulations_v1: 'it is analysed again',
+  used_assertions_v1: 'an assertion expires within five minutes',
 };
 
 /** Backs up the service named by the environment to a place. Rejects as `takeBackup` does. */

@@ -80,6 +80,8 @@ onEveryEngine((start) => {
     const rotated = await service.createKey('clinic');
     await service.keys.updateKey(rotated.id, { purpose: 'payment' });
     await service.keys.setLimits(rotated.id, { rate_limit: 600 });
+    const publicKey = { kty: 'EC', kid: 'emr', crv: 'P-384', x: 'x', y: 'y' } as const;
+    await service.keys.setPublicKeys(rotated.id, [publicKey]);
     await service.keys.rotateKey(rotated.id, 0);
     for (const state of ['deactivated', 'active', 'deleted'] as const)
       await service.keys.setKeyState(id, state);

@@ -40,7 +40,7 @@ const consumerShape = z.object({
 export type Consumer = z.infer<typeof consumerShape>;
 
 /** Where a row is lost, the consumer is listed again at its next contact; one that has its position kept begins again. */
-const consumersTable: StateTable<Consumer> = { name: 'consumers_v1', body: consumerShape };
+export const consumersTable: StateTable<Consumer> = { name: 'consumers_v1', body: consumerShape };
 
 /** Consumers that a workspace may have. */
 export const MAX_CONSUMERS = 100;
