@@ -247,6 +247,13 @@ onEmbeddedEngines((start) => {
     const claim = { claim_id: phi('claim') };
     const billed = await service.post(`/integration/encounters/${first.id}/billed`, claim);
     expect(billed.status).toBe(200);
+    const denial = { source: '835', outcome: 'denied', adjustments: [{ group: 'CO', code: '29' }] };
+    const outcome = `/integration/encounters/${first.id}/billed/${claim.claim_id}/outcome`;
+    expect((await service.post(outcome, denial)).status).toBe(200);
+    const readiness = `/integration/encounters/${first.id}/readiness`;
+    const { rule } = (await service.get(readiness)).body.findings[0];
+    const note = phi('The clinic asks');
+    expect((await service.post(`${readiness}/answers`, { rule, answer: 'noted', note })).status).toBe(200);
     await visitor.get(`${pathOf('encounters', second.id)}/erase`);
     const form = { reason: 'Request 2026-120', record_id: second.id };
     expect((await visitor.post(`${pathOf('encounters', second.id)}/erase`, form)).status).toBe(303);
@@ -254,7 +261,9 @@ onEmbeddedEngines((start) => {
     const of = async (query: Record<string, string>) =>
       (await shown(`${path}?${new URLSearchParams(query).toString()}`)).text;
     expect(await of({ what: 'merge' })).toMatch(/>1 change<.*Merged into/s);
-    expect(await of({ what: 'billing' })).toContain(claim.claim_id);
+    expect(await of({ what: 'billing' })).toMatch(
+      new RegExp(`finding noted<.*${note}.*claim denied<.*CO-29.*billed<.*${claim.claim_id}`, 's'),
+    );
     const holds = await of({ what: 'hold' });
     expect(holds).toMatch(/>2 changes<.*released<.*Case closed.*placed<.*Case 2031-17/s);
     expect(await of({ what: 'erasure' })).toMatch(new RegExp(`${second.id}.*erased<.*Request 2026-120`, 's'));

@@ -2,7 +2,8 @@ import { catalogEntry } from '../../../domain/records/catalog.ts';
 import type { AccessRecorded } from '../../../modules/audit/recordAccess.ts';
 import type { RecordVersion } from '../../../modules/records/queries/history.ts';
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
-import type { TimelineItem } from '../../../modules/records/queries/wholeTimeline.ts';
+import type { BillingRecorded, TimelineItem } from '../../../modules/records/queries/wholeTimeline.ts';
+import { defectText } from '../../components/defects.ts';
 import { changeCount, changeList, originNote, outcomeBadge } from '../../components/history.ts';
 import { type Html, type HtmlValue, html } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
@@ -48,7 +49,7 @@ export function itemList(place: Place, items: readonly TimelineItem[]): Html {
 }
 
 /** What an entry is, in words. */
-interface Told {
+interface Description {
   path: string | undefined;
   title: HtmlValue;
   mark: Html;
@@ -57,7 +58,7 @@ interface Told {
 
 function entryOf(place: Place, item: TimelineItem): Html {
   const { version } = item;
-  const { path, title, mark, details } = told(place, item);
+  const { path, title, mark, details } = describe(place, item);
   const heading =
     path === undefined || place.isPrinted ? title : html`<a href="/dashboard${path}">${title}</a>`;
   return html`<div class="version-line">
@@ -70,11 +71,11 @@ ${version.reason !== undefined && html`<p>Reason: ${bdi(version.reason)}</p>`}
 <p class="origin muted">${originNote(place.workspace, version)}</p>`;
 }
 
-function told(place: Place, item: TimelineItem): Told {
-  if ('documentId' in item) return toldOfDocument(place, item);
-  if ('of' in item) return toldOfHold(place, item);
-  if (item.kind === 'billing') return toldOfBilling(place, item as Billing);
-  return toldOfRecord(place, item as OfRecord);
+function describe(place: Place, item: TimelineItem): Description {
+  if ('documentId' in item) return describeDocument(place, item);
+  if ('of' in item) return describeHold(place, item);
+  if (item.kind === 'billing') return describeBilling(place, item as Billing);
+  return describeRecord(place, item as OfRecord);
 }
 
 type OfRecord = Extract<TimelineItem, { version: RecordVersion }>;
@@ -90,7 +91,7 @@ function called({ record, names }: Place, kind: string, id: string): HtmlValue {
   return name === undefined ? html`${title} ${code(id)}` : html`${title} ${bdi(name)} ${code(id)}`;
 }
 
-function toldOfRecord(place: Place, { kind, id, version }: OfRecord): Told {
+function describeRecord(place: Place, { kind, id, version }: OfRecord): Description {
   const { version: number, outcome, changes } = version;
   const path = `${recordPath(place.workspace, kind, id)}${outcome === 'erased' ? '' : `?version=${number}`}`;
   return {
@@ -129,7 +130,7 @@ const documentTexts: Record<string, [text: string, tone: 'good' | 'bad']> = {
   DocumentErased: ['erased', 'bad'],
 };
 
-function toldOfDocument(place: Place, { id, documentId, version, filename }: OfDocument): Told {
+function describeDocument(place: Place, { id, documentId, version, filename }: OfDocument): Description {
   const [text, tone] = documentTexts[version.type] ?? [version.type, 'bad'];
   return {
     path: documentsPath(place.workspace, id, documentId),
@@ -139,17 +140,52 @@ function toldOfDocument(place: Place, { id, documentId, version, filename }: OfD
   };
 }
 
-function toldOfBilling(place: Place, { id, claimId, said }: Billing): Told {
-  const isBilled = claimId !== undefined;
+function describeBilling(place: Place, { id, recorded }: Billing): Description {
   return {
     path: recordPath(place.workspace, 'encounter', id),
     title: called(place, 'encounter', id),
-    mark: badge(isBilled ? 'billed' : 'changes acknowledged', isBilled ? 'good' : 'neutral'),
-    details: isBilled ? html`<p>Claim ${code(claimId)}</p>` : html`<p>Reason: ${bdi(said ?? '')}</p>`,
+    ...billingTexts(place, recorded),
   };
 }
 
-function toldOfHold(place: Place, { of, version, said }: OfHold): Told {
+function billingTexts(place: Place, { type, data }: BillingRecorded): Pick<Description, 'mark' | 'details'> {
+  switch (type) {
+    case 'EncounterBilled':
+      return { mark: badge('billed', 'good'), details: html`<p>Claim ${code(data.claim_id)}</p>` };
+    case 'BillingChangeAcknowledged':
+      return {
+        mark: badge('changes acknowledged', 'neutral'),
+        details: html`<p>Reason: ${bdi(data.reason)}</p>`,
+      };
+    case 'ClaimOutcomeReported': {
+      const { outcome, claim_id, statuses = [], adjustments = [], remarks = [] } = data;
+      const isGood = outcome === 'accepted' || outcome === 'paid';
+      const codes = [
+        ...statuses.map(({ category, code: status, entity }) =>
+          [category, status, entity ?? []].flat().join(':'),
+        ),
+        ...adjustments.map(({ group, code: reason }) => `${group}-${reason}`),
+        ...remarks,
+      ];
+      return {
+        mark: badge(`claim ${outcome}`, isGood ? 'good' : 'bad'),
+        details: html`<p>Claim ${code(claim_id)}${codes.length > 0 && html`: ${codes.join(', ')}`}</p>`,
+      };
+    }
+    case 'FindingAnswered': {
+      const { kind, id } = data.record;
+      const texts = [data.assigned_to, data.reason, data.note].filter((text) => typeof text === 'string');
+      return {
+        mark: badge(`finding ${data.answer}`, 'neutral'),
+        details: html`<p>${defectText(data.rule)}: ${called(place, kind, id)}</p>
+${texts.map((text) => html`<p>${bdi(text)}</p>`)}
+${data.until !== undefined && html`<p class="muted">Until ${data.until}</p>`}`,
+      };
+    }
+  }
+}
+
+function describeHold(place: Place, { of, version, said }: OfHold): Description {
   const isAdded = version.type === 'HoldAdded';
   return {
     path: holdsPath(place.workspace),

@@ -2,7 +2,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { patientReferencesModel, referrersPartition } from '../../../../projections/records.ts';
 import { dataAs, type Position, type RecordedEvent } from '../../../domain/events/event.ts';
 import { erasureStep, tombstoneTypes } from '../../../domain/events/payloads.ts';
-import type { BillingChangeAcknowledged, EncounterBilled } from '../../../domain/events/readinessEvents.ts';
+import type {
+  BillingChangeAcknowledged,
+  ClaimOutcomeReported,
+  EncounterBilled,
+  FindingAnswered,
+} from '../../../domain/events/readinessEvents.ts';
 import {
   documentIdsOf,
   encounterReadinessStream,
@@ -58,11 +63,25 @@ export interface TimelineFilter {
   what?: TimelineSubject | undefined;
 }
 
+/** What was recorded of the billing of an encounter. */
+export type BillingRecorded =
+  | { type: 'EncounterBilled'; data: EncounterBilled }
+  | { type: 'BillingChangeAcknowledged'; data: BillingChangeAcknowledged }
+  | { type: 'ClaimOutcomeReported'; data: ClaimOutcomeReported }
+  | { type: 'FindingAnswered'; data: FindingAnswered };
+
+const billingTypes: ReadonlySet<string> = new Set<BillingRecorded['type']>([
+  'EncounterBilled',
+  'BillingChangeAcknowledged',
+  'ClaimOutcomeReported',
+  'FindingAnswered',
+]);
+
 /** A change of a record, of a document of an encounter, of what was billed for an encounter, or of a legal hold. */
 export type TimelineItem =
   | { kind: string; id: string; version: RecordVersion }
   | { kind: 'document'; id: string; documentId: string; version: VersionEntry; filename: string | undefined }
-  | { kind: 'billing'; id: string; version: VersionEntry; claimId?: string; said?: string }
+  | { kind: 'billing'; id: string; version: VersionEntry; recorded: BillingRecorded }
   | { kind: 'hold'; of: { kind: string; id: string } | undefined; version: VersionEntry; said: string };
 
 interface WholeTimeline extends Page<TimelineItem> {
@@ -258,7 +277,7 @@ async function placesOf(
       ...documents.map(({ id: stream }) => ({ stream, subjectsOf: versionsAs('document') })),
       ...encounterIds.map((one) => ({
         stream: encounterReadinessStream(workspace, one),
-        subjectsOf: ({ type }: RecordedEvent) => (isBilling(type) ? ['billing' as const] : []),
+        subjectsOf: ({ type }: RecordedEvent) => (billingTypes.has(type) ? ['billing' as const] : []),
       })),
       {
         stream: holdsStream(workspace),
@@ -268,10 +287,6 @@ async function placesOf(
     ],
     isWhole,
   };
-}
-
-function isBilling(type: string): boolean {
-  return type === 'EncounterBilled' || type === 'BillingChangeAcknowledged';
 }
 
 /**
@@ -368,13 +383,8 @@ function holdItem(event: RecordedEvent, version: VersionEntry): TimelineItem {
 }
 
 function billingItem(event: RecordedEvent, version: VersionEntry): TimelineItem {
-  const { data } = upcast(event);
-  if (event.type === 'EncounterBilled') {
-    const { encounter_id: id, claim_id: claimId } = dataAs<EncounterBilled>(data);
-    return { kind: 'billing', id, version, claimId };
-  }
-  const { encounter_id: id, reason: said } = dataAs<BillingChangeAcknowledged>(data);
-  return { kind: 'billing', id, version, said };
+  const recorded = { type: event.type, data: dataAs(upcast(event).data) } as BillingRecorded;
+  return { kind: 'billing', id: recorded.data.encounter_id, version, recorded };
 }
 
 /** Resolves with what is read from a stream; with nothing, noting its id, where one of its events cannot be read. */
