@@ -33,6 +33,7 @@ const elsewhere: [text: string, reason: string][] = [
   ['npm start     # for development', 'starts a service'],
   [',mllp npm start', 'starts a service'],
   ['chartledger watch ', 'runs until it is stopped, and has tests of its own'],
+  ['chartledger mcp ', 'runs until it is stopped, and has tests of its own'],
   ['chartledger pull fhir', 'needs an EMR, and has tests of its own'],
   ['readiness answer facility_tax_id', 'the findings are made up'],
   ['set-billing-entity provider --facility', 'the facility is made up'],
