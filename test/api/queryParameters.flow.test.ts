@@ -12,7 +12,8 @@ onEmbeddedEngines((start) => {
   beforeAll(async () => {
     service = await start();
     service = Object.assign(service, {
-      key: (await service.createKey('clinic', ['write', 'read', 'events', 'webhooks', 'audit'])).key,
+      key: (await service.createKey('clinic', ['write', 'read', 'events', 'webhooks', 'audit', 'settings']))
+        .key,
     });
     document = await fetchDocument(service);
   });

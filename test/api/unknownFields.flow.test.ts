@@ -13,7 +13,7 @@ onEmbeddedEngines((start) => {
   let document: OpenApi;
   beforeAll(async () => {
     service = await start();
-    const { key } = await service.createKey('clinic', ['write', 'read', 'events', 'webhooks']);
+    const { key } = await service.createKey('clinic', ['write', 'read', 'events', 'webhooks', 'settings']);
     service = Object.assign(service, { key });
     document = await fetchDocument(service);
   });

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.ts';
+import type { Client } from '../support/client.ts';
 import { expectDocumented, fetchDocument, type OpenApi } from '../support/openapi.ts';
 import { freshClaim, inWorkspace, readiness, sendClaim, whenPast, worklist } from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
@@ -12,14 +13,23 @@ const PATH = '/integration/readiness/payer-rules';
 onEmbeddedEngines((start) => {
   let service: TestService;
   let openapi: OpenApi;
+  /** May change the rules, which a sender of records may not. */
+  let keeper: Client;
   beforeAll(async () => {
     service = await start();
     openapi = await fetchDocument(service);
+    keeper = service.as((await service.createKey('clinic', ['settings'])).key);
   });
   afterAll(() => service.stop());
 
-  const send = (method: 'PUT' | 'DELETE', path: string, body?: object, headers = {}) =>
-    service.send(path, {
+  const send = (
+    method: 'PUT' | 'DELETE',
+    path: string,
+    body?: object,
+    headers = {},
+    client: Client = keeper,
+  ) =>
+    client.send(path, {
       method,
       headers: { 'content-type': 'application/json', ...headers },
       ...(body && { body: JSON.stringify(body) }),
@@ -163,6 +173,14 @@ onEmbeddedEngines((start) => {
       }
       expect((await send('PUT', `${PATH}/Member-ID`, rule)).status).toBe(404);
       expect((await service.get('/integration/readiness?rule=payer')).status).toBe(400);
+      const sender = service.as((await service.createKey('clinic', ['write'])).key);
+      for (const [method, path, body] of [
+        ['PUT', PATH, { rules: {} }],
+        ['PUT', `${PATH}/x`, rule],
+        ['DELETE', `${PATH}/x`, undefined],
+      ] as const) {
+        expect(await send(method, path, body, {}, sender)).toMatchObject({ status: 403 });
+      }
       const reader = service.as((await service.createKey('clinic', ['read'])).key);
       expect((await reader.get(PATH)).status).toBe(200);
     });

@@ -21,7 +21,7 @@ import type { RecordWritePorts } from './recordSchemas.ts';
 
 const path = '/integration/readiness/payer-rules';
 const common = { tag: tagOf(catalogEntry('encounter')), subject: () => ({ kind: 'payer' }) } as const;
-const write = { ...common, permission: 'write', takesIdempotencyKey: true } as const;
+const write = { ...common, permission: 'settings', takesIdempotencyKey: true } as const;
 const member = { path: `${path}/{id}`, params: z.object({ id: payerRuleIdSchema }) } as const;
 
 const listSchema = exactObject({ rules: payerRulesSchema }).meta({

@@ -504,7 +504,15 @@ export function evolveKeys(known: KeyState, event: RecordedEvent): void {
 }
 
 /** What a key may be permitted in its whole workspace. */
-export const permissions = ['write', 'read', 'events', 'events:deidentified', 'webhooks', 'audit'] as const;
+export const permissions = [
+  'write',
+  'read',
+  'events',
+  'events:deidentified',
+  'webhooks',
+  'audit',
+  'settings',
+] as const;
 export type WholePermission = (typeof permissions)[number];
 
 /** Permissions that may be limited to one kind. */

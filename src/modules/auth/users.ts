@@ -14,7 +14,7 @@ export type Role = (typeof roles)[number];
 
 /** What users of a role may do with the API's operations, in terms of key permissions. */
 export const permissionsOf: Record<Role, readonly Permission[]> = {
-  admin: ['write', 'read', 'events', 'webhooks', 'audit'],
+  admin: ['write', 'read', 'events', 'webhooks', 'audit', 'settings'],
   compliance: ['read', 'events', 'audit'],
   billing: kindPermissions.filter((permission) => permission.startsWith('read:')),
   integrator: ['webhooks'],

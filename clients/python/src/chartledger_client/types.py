@@ -2406,9 +2406,9 @@ class OwnKey(TypedDict):
     # The workspace that it belongs to
     workspace: str
     permissions: list[Literal[
-        "write", "read", "events", "events:deidentified", "webhooks", "audit", "write:payer", "write:patient",
-        "write:provider", "write:facility", "write:encounter", "write:document", "read:payer", "read:patient",
-        "read:provider", "read:facility", "read:encounter", "read:document",
+        "write", "read", "events", "events:deidentified", "webhooks", "audit", "settings", "write:payer",
+        "write:patient", "write:provider", "write:facility", "write:encounter", "write:document",
+        "read:payer", "read:patient", "read:provider", "read:facility", "read:encounter", "read:document",
     ]]
     # When it expires; `null` if it does not
     expires_at: str | None

@@ -742,7 +742,7 @@ export interface paths {
          * Set all rules of payers
          * @description Replaces the rules of payers of the workspace; one that is not in the body is removed. A rule holds for the payer of the primary insurance that it names, where all conditions in `when` are met. Its findings have the code `payer.` and the id of the rule. Everything is one event.
          *
-         *     Needs the permission `write`.
+         *     Needs the permission `settings`.
          */
         put: operations["setPayerRules"];
         post?: never;
@@ -764,7 +764,7 @@ export interface paths {
          * Set a rule of a payer
          * @description Adds a rule, or replaces the one with this id.
          *
-         *     Needs the permission `write`.
+         *     Needs the permission `settings`.
          */
         put: operations["setPayerRule"];
         post?: never;
@@ -772,7 +772,7 @@ export interface paths {
          * Remove a rule of a payer
          * @description It no longer finds anything; as of an earlier time, it still does.
          *
-         *     Needs the permission `write`.
+         *     Needs the permission `settings`.
          */
         delete: operations["removePayerRule"];
         options?: never;
@@ -5269,7 +5269,7 @@ export interface components {
              *       "audit"
              *     ]
              */
-            permissions: ("write" | "read" | "events" | "events:deidentified" | "webhooks" | "audit" | "write:payer" | "write:patient" | "write:provider" | "write:facility" | "write:encounter" | "write:document" | "read:payer" | "read:patient" | "read:provider" | "read:facility" | "read:encounter" | "read:document")[];
+            permissions: ("write" | "read" | "events" | "events:deidentified" | "webhooks" | "audit" | "settings" | "write:payer" | "write:patient" | "write:provider" | "write:facility" | "write:encounter" | "write:document" | "read:payer" | "read:patient" | "read:provider" | "read:facility" | "read:encounter" | "read:document")[];
             /**
              * Format: date-time
              * @description When it expires; `null` if it does not
