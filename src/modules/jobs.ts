@@ -186,13 +186,13 @@ export class JobRunner<Body extends Job> {
   async #work(turn: JobLease<Body>): Promise<Partial<Body>> {
     const lost = new AbortController();
     const signal = AbortSignal.any([this.#stop.signal, lost.signal]);
-    const telling = setInterval(async () => {
+    const heartbeat = setInterval(async () => {
       // A store that cannot be reached is updated the next time; another process that considered this one gone has
       // the turn.
       if ((await turn.save().catch(() => undefined)) === false) lost.abort();
     }, HEARTBEAT_MS);
     const ended = await this.#outcome(turn, signal);
-    clearInterval(telling);
+    clearInterval(heartbeat);
     return ended;
   }
 

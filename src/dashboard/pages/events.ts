@@ -321,14 +321,14 @@ function wantedBy({ publicUrl }: EventPagePorts, visit: Visit, kind: string | un
  */
 async function read(ports: EventPagePorts, { caller }: Visit, wanted: EventSelection): Promise<FoundEvents> {
   const found = await newestEvents(ports, wanted);
-  const told = found.items.filter(({ event }) => typeof event !== 'string');
-  const positions = told.map(({ entry }) => entry.position);
+  const readable = found.items.filter(({ event }) => typeof event !== 'string');
+  const positions = readable.map(({ entry }) => entry.position);
   if (positions.length > 0) {
     const { kind, view } = wanted;
     const types = feedEventTypes.filter((one) => one.kind === kind).map(({ eventType }) => eventType);
     const shown: DisclosedRange = {
       ranges: [{ from: Math.min(...positions), to: Math.max(...positions) }],
-      count: told.length,
+      count: readable.length,
       ...(kind !== undefined && { event_types: types }),
       ...(view === 'deidentified' && { view }),
     };

@@ -180,7 +180,7 @@ export class BillingHistory {
   }
 
   /**
-   * Resolves with every version in a stream that reports something; `toldBy` returns what a state reports, and since
+   * Resolves with every version in a stream that reports something; `stepOf` returns what a state reports, and since
    * when where that is not the event's own time.
    */
   #fold<State extends { version: number }>(
@@ -188,12 +188,12 @@ export class BillingHistory {
     id: string,
     stream: string,
     evolve: Evolve<State>,
-    toldBy: (state: State, before: State | undefined) => StreamState | undefined,
+    stepOf: (state: State, before: State | undefined) => StreamState | undefined,
   ): Promise<Step[]> {
     const steps: Step[] = [];
     const take: Evolve<State> = (before, event) => {
       const state = evolve(before, event);
-      const step = toldBy(state, before);
+      const step = stepOf(state, before);
       if (step === undefined) return state;
       const { recordedAt = event.recordedAt, ...content } = step;
       const { id: eventId, position, metadata } = event;

@@ -276,14 +276,14 @@ export async function removeAttempts(
 ): Promise<void> {
   for (let after = -1; ; ) {
     const rows = await stateStore.page(attemptsTable, { partition: webhookId, after, limit: PAGE });
-    const told = rows.filter(
+    const found = rows.filter(
       ({ body: { event } }) => event && event.revision < (below.get(event.stream) ?? 0),
     );
-    const newest = Math.max(0, ...told.map(({ revision }) => revision));
-    if (told.length > 0) {
+    const newest = Math.max(0, ...found.map(({ revision }) => revision));
+    if (found.length > 0) {
       await stateStore.remove(
         attemptsTable,
-        told.map(({ id }) => id),
+        found.map(({ id }) => id),
         newest,
       );
     }

@@ -107,13 +107,13 @@ export class MessageDelivery {
   }
 
   /** Tells a webhook of an event, once; `onSent` as of `WebhookSender.send`. Throws when only a newer version of the service can read the event. */
-  async deliver(webhook: Webhook, telling: Notification, onSent: () => void): Promise<Outcome> {
-    const { event, change, tries } = telling;
+  async deliver(webhook: Webhook, notification: Notification, onSent: () => void): Promise<Outcome> {
+    const { event, change, tries } = notification;
     const deidentify = webhook.payload === 'deidentified' ? await this.#ports.deidentifier() : refuse;
     const message = buildMessage(webhook, event, change, deidentify, this.#ports.publicUrl);
     const attempt = await this.#send(webhook, message, onSent);
     if (attempt === undefined) return { kind: 'ended', gone: false };
-    const failed = isSuccess(attempt) ? undefined : this.#afterFailure(telling, attempt);
+    const failed = isSuccess(attempt) ? undefined : this.#afterFailure(notification, attempt);
     const { type } = feedEventType(event) ?? event;
     const subject = { messageId: message.id, type, attempt: tries + 1, event };
     const isGone = attempt.status === GONE;
@@ -255,7 +255,7 @@ interface RetryContext {
   state: DeliveryState;
   clock: Clock;
   /** Makes one attempt. */
-  deliver(telling: Notification): Promise<Outcome>;
+  deliver(notification: Notification): Promise<Outcome>;
   webhook(): Webhook;
   wants: DeliveryPredicate;
   /** Returns the place up to which the log was followed. */
@@ -366,11 +366,11 @@ export class Retries {
         if (at.once && event.revision !== at.next) return this.#context.state.release(at);
         // The follower is about to reach it.
         if (!at.once && event.position > followed()) return this.#context.state.release(at);
-        const told = changes[index] as ChangeOrError;
-        if (told instanceof UnknownSchemaVersion) return this.#readAgain(at, UPGRADE_MS);
+        const change = changes[index] as ChangeOrError;
+        if (change instanceof UnknownSchemaVersion) return this.#readAgain(at, UPGRADE_MS);
         // Nobody can report it, nor what follows in the record.
-        if (told instanceof UnreadableError) return this.#context.state.release(at);
-        const next = await this.#retryOne(at, event, told);
+        if (change instanceof UnreadableError) return this.#context.state.release(at);
+        const next = await this.#retryOne(at, event, change);
         if (next === undefined) return;
         at = next;
       }

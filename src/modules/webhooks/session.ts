@@ -504,16 +504,16 @@ export class DeliverySession {
   }
 
   /** Makes one attempt, and acts on what it reveals about the endpoint as a whole. */
-  async #deliver(telling: Notification): Promise<Outcome> {
-    const { position } = telling.event;
-    const isErased = await this.#retryWhileUnavailable(() => this.#ports.erased.has(telling.event));
+  async #deliver(notification: Notification): Promise<Outcome> {
+    const { position } = notification.event;
+    const isErased = await this.#retryWhileUnavailable(() => this.#ports.erased.has(notification.event));
     if (this.#ended) return { kind: 'ended', gone: false };
     if (isErased) return { kind: 'erased' };
     // While the audit trail cannot be written, nothing more is sent.
     await this.#retryWhileUnavailable(() => this.#sent.recordDue());
     if (this.#ended) return { kind: 'ended', gone: false };
     const webhook = this.#webhook;
-    const outcome = await this.#messages.deliver(webhook, telling, () =>
+    const outcome = await this.#messages.deliver(webhook, notification, () =>
       this.#sent.add({ from: position, to: position }, 1, termsOf(webhook)),
     );
     await this.#retryWhileUnavailable(() => this.#sent.recordDue());

@@ -74,14 +74,14 @@ async function fieldOrigins(
       continue;
     }
     const own = lineage.filter(({ kind, id }) => kind === record.kind && id === record.id);
-    const told = changes.map((change) => {
+    const items = changes.map((change) => {
       const found = lineageOf(own, change);
       const cell = found
         ? originCell(message.format, found)
         : html`<span class="muted">Read again, the message does not have this value.</span>`;
       return html`<div>${changes.length > 1 && html`${fieldLabel(change.field)}: `}${cell}</div>`;
     });
-    cells.set(version, html`${told}<small>${link}</small>`);
+    cells.set(version, html`${items}<small>${link}</small>`);
   }
   return cells;
 }

@@ -184,7 +184,7 @@ class CoverageIndex {
     if (taken.some(({ mapped }) => mapped.isHearsay) && isInsured) {
       return { fields: undefined, also: [], left: 0 };
     }
-    const incoming = taken.map((one) => this.#toldBy(one));
+    const incoming = taken.map((one) => this.#sourced(one));
     const also = taken.flatMap(({ payer, mapped }) => (payer.also && mapped.isActive ? [payer.also] : []));
     const ranked = rankInsurances(patient, incoming);
     const ranks = insuranceRanks.flatMap((rank): [string, InterpretedEntry][] => {
@@ -194,7 +194,7 @@ class CoverageIndex {
     return { ...ranked, also, ranks };
   }
 
-  #toldBy({ one, payer, mapped }: InsuranceEntry): SourcedInsurance {
+  #sourced({ one, payer, mapped }: InsuranceEntry): SourcedInsurance {
     const { fields, subscriber, period, isActive, isHearsay, order } = mapped;
     const isSelf = fields.subscriber_relationship === 'self';
     const of = isSelf ? {} : subscriberFields(subscriber, one.entry.resource, this.#index, this.#at);

@@ -426,9 +426,9 @@ export function parseMessage(bytes: Uint8Array): Hl7Message {
     );
   }
   const asBytes = { delimiters, characterSet: BYTES };
-  const refused = (why: Hl7Refusal, told = [header, ...rest], encoding = asBytes) =>
+  const refused = (why: Hl7Refusal, lines = [header, ...rest], encoding = asBytes) =>
     Hl7Message.of(
-      told.filter((line) => isSegment(line, delimiters)),
+      lines.filter((line) => isSegment(line, delimiters)),
       encoding,
       why,
     );

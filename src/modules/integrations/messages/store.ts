@@ -185,7 +185,7 @@ export class MessageStore {
   /** Resolves with a message that is kept by its writes, then confirmed; otherwise discarded. */
   async prepare(
     caller: Caller,
-    { id, bytes, retentionDays, about, ...told }: IncomingMessage,
+    { id, bytes, retentionDays, about, ...described }: IncomingMessage,
   ): Promise<PreparedMessage> {
     const length = bytes.reduce((sum, part) => sum + part.length, 0);
     const isFile = length > MAX_CONTENT_BYTES;
@@ -195,7 +195,7 @@ export class MessageStore {
       : await this.#documentStore.put(id, Readable.from(bytes));
     const now = Date.now();
     const message: Message = {
-      ...{ ...told, id, size, sha256, workspace: caller.workspace, state: 'received', problems: [] },
+      ...{ ...described, id, size, sha256, workspace: caller.workspace, state: 'received', problems: [] },
       ...{ records: about.length, about: about.slice(0, MAX_ABOUT) },
       received_at: new Date(now).toISOString(),
       expires_at: new Date(now + retentionDays * DAY_MS).toISOString(),
