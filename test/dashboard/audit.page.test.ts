@@ -230,7 +230,7 @@ test(
 test(
   'a viewer sees none of it, by the menu or by the address',
   async () => {
-    const page = await dashboard.openAs('viewer', '/reference');
+    const page = await dashboard.openAs('viewer', '/account');
     expect(await page.getByRole('link', { name: 'Audit trail' }).count()).toBe(0);
     for (const one of [path(), `${path()}/export`, '/audit', '/audit/export']) {
       const accesses = await accessesBy(service, async () => {

@@ -24,7 +24,7 @@ onEveryEngine((start) => {
     const { code, stdout, stderr } = await new ServiceProcess({ ROLES: roles }).exit();
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      /^Chartledger did not start\. Bad settings: ROLES[^\n]* must be a list of api, projector, webhooks, heads, mllp\n$/,
+      /^Chartledger did not start\. Bad settings: ROLES[^\n]* must be a list of api, projector, webhooks, heads, warehouse, mllp\n$/,
     );
   });
 
