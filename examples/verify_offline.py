@@ -16,6 +16,10 @@ def read_json(path):
     try: return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError): sys.exit(f"NOT VALID: {path} is no JSON, and has no manifest next to it")
 
+def read_key(path):
+    try: return base64.b64decode(pathlib.Path(path).read_text().split("-----BEGIN PUBLIC KEY-----")[1].split("-----END")[0])
+    except (OSError, ValueError, IndexError): sys.exit(f"NOT VALID: {path} is no public key in PEM")
+
 def leaf_of(event):
     return sha(b"\0" + canonical({name: event[name] for name in ("id", "type", "stream", "revision", "recordedAt", "metadata", "data")}))
 def node(left, right): return sha(b"\1" + left + right)
@@ -135,8 +139,7 @@ for name in ("file", "key"): parser.add_argument(name)
 for name in ("--head", "--proof"): parser.add_argument(name)
 options = parser.parse_args()
 path, key_file, given = pathlib.Path(options.file), options.key, None
-pem = pathlib.Path(key_file).read_text().split("-----BEGIN PUBLIC KEY-----")[1].split("-----END")[0]
-key_id = hashlib.sha256(base64.b64decode(pem)).hexdigest()[:16]
+key_id = hashlib.sha256(read_key(key_file)).hexdigest()[:16]
 if options.head:
     head = read_json(options.head)
     head = head.get("tree_head", head)

@@ -227,6 +227,13 @@ onEmbeddedEngines((start) => {
         code: 1,
         stderr: expect.stringContaining('does not begin with'),
       });
+      const file = inFolder('audit.csv');
+      for (const wrong of [inFolder('nowhere.pem'), file]) {
+        const { status, stderr } = spawnSync('python3', ['examples/verify_offline.py', file, wrong], {
+          encoding: 'utf8',
+        });
+        expect([status, stderr]).toEqual([1, `NOT VALID: ${wrong} is no public key in PEM\n`]);
+      }
     },
   );
 });
