@@ -148,7 +148,7 @@ ${filterPanel(Object.keys(limits).length - 1, worklistForm(workspace, limits, kn
 ${defectMatrix({ workspace, limits, grouping: query.by, names }, defects)}</section>
 <div class="page-head"><h2 id="list">Encounters</h2>
 ${textForOthers(worklist.items, names)}</div>
-${worklist.items.length > 0 && worklistTable(workspace, worklist.items, { names, since, principals: ports.names, list })}
+${worklist.items.length > 0 && worklistTable(workspace, worklist.items, { names, since, principals: ports.names, list, isOfAllStates: asked.state === undefined })}
 ${further(workspace, query, worklist)}
 ${figures({ months, trend })}`);
   } catch (error) {

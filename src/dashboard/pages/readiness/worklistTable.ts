@@ -34,6 +34,8 @@ export function namedRecords(entries: readonly WorklistEntry[]): { kind: string;
 
 /** What a list of encounters shows besides the worklist. */
 interface Shown {
+  /** Otherwise all are in the state of the tab. */
+  isOfAllStates: boolean;
   names: RecordNames | undefined;
   since: ReadonlyMap<string, Since>;
   principals: PrincipalNames;
@@ -43,7 +45,7 @@ interface Shown {
 
 /** Returns encounters, a line each, with their defects; each is linked to the record at fault, and to the page that answers it. */
 export function worklistTable(workspace: string, entries: readonly WorklistEntry[], shown: Shown): Html {
-  const { names, since, principals, list } = shown;
+  const { names, since, principals, list, isOfAllStates } = shown;
   const referred = (kind: string, id: string | undefined) =>
     id !== undefined &&
     html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}">${bdi(names?.nameOf(kind, id) ?? id)}</a>`;
@@ -57,11 +59,15 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
         cell: ({ encounter_id: id, patient_id }: WorklistEntry) =>
           html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${bdi((patient_id && names?.nameOf('patient', patient_id)) || id)}</a> <small class="muted">${bdi(id)}</small>`,
       },
-      {
-        title: 'State',
-        cell: ({ state, billed }: WorklistEntry) =>
-          html`${readinessBadge(state)}${billed && html` ${badge('Billed', 'neutral')}`}`,
-      },
+      ...(isOfAllStates || entries.some(({ billed }) => billed)
+        ? [
+            {
+              title: 'State',
+              cell: ({ state, billed }: WorklistEntry) =>
+                html`${readinessBadge(state)}${billed && html` ${badge('Billed', 'neutral')}`}`,
+            },
+          ]
+        : []),
       {
         title: 'Service',
         cell: ({ date_of_service: date }: WorklistEntry) => (date ? day(date) : fieldValue(date)),
