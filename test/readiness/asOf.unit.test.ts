@@ -29,7 +29,8 @@ import { type Claim, claimWith, type Fields, otherEncounter } from '../support/r
 import { type Changes, NOW, ruleExamples } from '../support/ruleExamples.ts';
 
 const DAY_MS = 86_400_000;
-const RUNS = 5;
+/** For each rule. */
+const RUNS = 2;
 const workspace = 'clinic';
 const kinds = ['payer', 'provider', 'facility', 'patient', 'encounter'] as const;
 const metadata = {
