@@ -1,6 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { applySettings } from '../../src/modules/readiness/settings.ts';
+import { candidateSettingsSchema } from '../../src/modules/readiness/simulation.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { expectDocumented, fetchDocument, type OpenApi } from '../support/openapi.ts';
@@ -139,6 +142,31 @@ onEmbeddedEngines((start) => {
       expect(byRule).toEqual({ 'payer.tried': { found: 1, gone: 0, examples: [claim.encounter.id] } });
     });
     expect(written(appended)).toEqual([]);
+    const principal = { type: 'operator', id: 'test' } as const;
+    const caller = { workspace: service.workspaceId('clinic'), principal, requestId: uuidv7() };
+    const candidates = candidateSettingsSchema.parse({
+      payer_rules: { tried: ofPayer('TRIED') },
+      payer_choices,
+    });
+    const applied = await appendedBy(service, () => applySettings(service.eventLog, caller, candidates));
+    expect(written(applied)).toEqual([
+      'clinic.readiness: PayerRulesSet',
+      'clinic.readiness: ReadinessRuleSet',
+    ]);
+    expect((await readiness(service, claim)).findings).toMatchObject([
+      { rule: 'gender_missing', severity: 'blocks' },
+      { rule: 'payer.tried', severity: 'blocks' },
+    ]);
+    await send('DELETE', `${PATH}/tried`);
+    await inWorkspace(
+      service,
+      'readiness',
+      'set',
+      'gender_missing',
+      'default',
+      '--payer',
+      String(claim.payer.id),
+    );
     const set = ['readiness', 'set', 'gender_missing', 'blocks', '--payer', String(claim.payer.id)];
     expect(written(await appendedBy(service, () => inWorkspace(service, ...set)))).toEqual([
       'clinic.readiness: ReadinessRuleSet',

@@ -90,7 +90,7 @@ async function issueToken(ports: TokenPorts, context: RequestContext): Promise<A
   await gate.limit(context);
   const { assertion, requested, clientId } = await readForm(context);
   const client = await assertions.verify(assertion, tokenUrlOf(context, publicUrl));
-  // Whoever cannot prove to be the client leaves nothing in the audit trail of its workspace.
+  // A caller that cannot prove to be the client leaves nothing in the audit trail of its workspace.
   context.found = client.found;
   const { key } = client.found;
   const problem = keyProblem(client.found, context.clientIp);

@@ -32,7 +32,7 @@ export function termText(
 
 const terms: Columns<DisclosureParties> = (
   ['recipient', 'recipient_address', 'purpose', 'purpose_statement'] as const
-).map((name) => [name, (terms) => termText(terms, name)]);
+).map((name) => [name, (parties) => termText(parties, name)]);
 
 const exempt: Columns<Pick<Disclosure, 'status' | 'exemption'>> = [
   ['exempt', ({ status }) => (isDisclosure(status) ? (status === 'exempt' ? 'yes' : 'no') : undefined)],

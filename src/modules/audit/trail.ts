@@ -463,7 +463,7 @@ export async function readAuditAfter(
   after: Position,
   limit: number,
 ): Promise<AuditEntry[]> {
-  await caughtUp(ports, auditModel);
+  await caughtUp(ports, auditModel, 'list', { refusesEarly: true });
   const { readModels } = ports;
   const head = await loadHead(readModels, workspace);
   if (head === undefined) return [];

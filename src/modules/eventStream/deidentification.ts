@@ -106,13 +106,17 @@ function pseudonymOf(key: KeyObject, kind: string, id: string): string {
   return digest.slice(0, PSEUDONYM_LENGTH);
 }
 
+/** Returns what the de-identified view shows of a time (ISO 8601): the beginning of its year. */
+export function beginningOfYear(time: string): string {
+  return `${time.slice(0, 4)}-01-01T00:00:00.000Z`;
+}
+
 type Pseudonym = (kind: string, id: string) => string;
 
 function deidentify(event: CloudEvent, workspace: string, epoch: number, pseudonym: Pseudonym): CloudEvent {
   const feedType = byType.get(event.type);
   if (feedType === undefined) throw new Error('not an event of the stream');
-  const year = event.time.slice(0, 4);
-  const context: DeidentifyContext = { year: Number(year), pseudonym };
+  const context: DeidentifyContext = { year: Number(event.time.slice(0, 4)), pseudonym };
   const names = namesByType.get(event.type);
   return {
     specversion: '1.0',
@@ -120,7 +124,7 @@ function deidentify(event: CloudEvent, workspace: string, epoch: number, pseudon
     source: `/workspaces/${pseudonym('workspace', workspace)}`,
     type: event.type,
     subject: subjectOf(feedType.kind, event.subject, pseudonym),
-    time: `${year}-01-01T00:00:00.000Z`,
+    time: beginningOfYear(event.time),
     datacontenttype: 'application/json',
     ...(event.dataschema !== undefined && {
       dataschema: event.dataschema.replace(/[^/]*$/, deidentifiedSchemaName(event.type)),

@@ -155,7 +155,7 @@ export async function setTimeZone(
 
 /**
  * Puts settings in force that were tried in the caller's workspace, each as its own event; what is so already appends nothing. What can
- * be refused comes first. Rejects as `setFilingLimit` and `setBillingEntity` do; sent again, it completes what was interrupted.
+ * be refused comes first. Rejects as `setPayerRules`, `setRule`, `setFilingLimit` and `setBillingEntity` do; sent again, it completes what was interrupted.
  */
 export async function applySettings(
   eventLog: EventLog,
@@ -166,8 +166,13 @@ export async function applySettings(
     rules: choices,
     filing_limits: limits,
     billing_entities: entities,
+    payer_choices = [],
+    payer_rules,
     required_documents,
   } = candidates;
+  if (payer_rules) await setPayerRules(eventLog, caller, payer_rules, { isWhole: false });
+  for (const { rule, choice, ...payers } of payer_choices)
+    await setRule(eventLog, caller, rule, choice, payers);
   for (const [payer_id, limit] of Object.entries(limits?.payers ?? {}))
     await setFilingLimit(eventLog, caller, { limit, payer_id });
   for (const [type, limit = null] of Object.entries(limits?.payer_types ?? {}))

@@ -10,7 +10,7 @@ import { type EventBatch, type EventLog, inLogOrder } from '../../storage/eventL
 import type { Cell, Column, Table, TableChanges, TableRow } from '../../storage/warehouse.ts';
 import { type Change, ChangedFields } from '../eventStream/changedFields.ts';
 import { type CloudEvent, feedEventType, feedLogTypes, toCloudEvent } from '../eventStream/cloudEvents.ts';
-import type { Deidentifier } from '../eventStream/deidentification.ts';
+import { beginningOfYear, type Deidentifier } from '../eventStream/deidentification.ts';
 import { toLine } from '../integrity/export.ts';
 import { accessTable, columnOf, type SubjectTables, subjectTables } from './tables.ts';
 
@@ -130,9 +130,8 @@ export class WarehouseRows {
     return this.#deidentify?.(this.#workspace, cloudEvent) ?? cloudEvent;
   }
 
-  /** As the de-identified view shows the times of events. */
   #time(time: string): string {
-    return this.#deidentify ? `${time.slice(0, 4)}-01-01T00:00:00.000Z` : time;
+    return this.#deidentify ? beginningOfYear(time) : time;
   }
 
   /** Removes the rows of all that an erasure removes, given its last tombstone. */

@@ -345,7 +345,7 @@ ${run.outcome === 'done' && actions(visit, run)}
 ${run.found && simulationResult(workspace, run.found.result, recordNames)}`;
 }
 
-/** Settings are put in force by whoever changes those of the workspace. */
+/** Only the roles that may change the settings of the workspace may apply those that were tried. */
 function actions(visit: Visit, run: SimulationRun): Html {
   const { workspace, csrf } = visit;
   return html`<div class="actions no-print">${

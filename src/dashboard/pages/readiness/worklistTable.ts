@@ -100,7 +100,7 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
   )}</div>`;
 }
 
-/** Returns the defects of a page as lines of text that can be sent to whoever enters the data. */
+/** Returns the defects of a page as lines of text that can be sent to the people who enter the data. */
 export function textForOthers(
   entries: readonly WorklistEntry[],
   names: RecordNames | undefined,

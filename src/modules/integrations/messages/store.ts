@@ -223,7 +223,7 @@ export class MessageStore {
   async confirm({ message, partitions, isFile }: PreparedMessage): Promise<void> {
     const { id } = message;
     if (isFile) await this.#documentStore.confirm(id);
-    // Whoever erases a record that it concerns found all of it or nothing.
+    // An erasure of a record that it concerns found all of it or nothing.
     else if (this.#stateStore.isTransactional) return;
     if (await this.#links.isExpiring(id)) return;
     await this.#links.remove(id, partitions);
