@@ -5,6 +5,7 @@ import {
   type RouteConfig,
 } from '@asteasolutions/zod-to-openapi';
 import { catalog } from '../../domain/records/catalog.ts';
+import { permissions } from '../../modules/auth/apiKeys.ts';
 import { version } from '../../platform/version.ts';
 import { batchResultSchema, batchSummarySchema } from '../schemas/batch.ts';
 import type { Answers, Endpoint } from '../schemas/endpoint.ts';
@@ -101,7 +102,7 @@ record system (EMR) for billing. Each accepted write is one event in an immutabl
 
 **Authentication.** Send an API key in the header \`x-api-key\`, or as \`Authorization: Bearer\`; if both are present,
 \`x-api-key\` takes precedence. A key belongs to one workspace, can access only the data of that workspace, and has some of
-the permissions \`write\`, \`read\`, \`events\`, \`events:deidentified\`, \`webhooks\` and \`audit\`; \`write\` and \`read\` can be limited to
+these permissions: ${permissions.map((one) => `\`${one}\``).join(', ')}; \`write\` and \`read\` can be limited to
 one kind, for example \`write:encounter\`. A key can expire, be accepted only from certain networks, and have its own rate
 limit. Use keys on servers only.
 
