@@ -107,6 +107,7 @@ const rows: Record<string, Panel[]> = {
         silence: highest('chartledger_consumer_silence'),
       },
     ],
+    ['Warehouses that cannot be written', 'short', { warehouses: 'sum(chartledger_warehouse_failing)' }],
     [
       'Tries to deliver',
       'short',

@@ -182,15 +182,16 @@ export function isFolder(place: string): boolean {
 
 /**
  * Opens the warehouse at a place: a folder of Parquet files, as a path or `file:`; or tables in a schema of a PostgreSQL database, as
- * `postgres:`.
+ * `postgres:`. Resolves with undefined while another process has the folder open.
  */
-export async function openWarehouse(place: string, schema: string): Promise<Warehouse> {
+export async function openWarehouse(place: string, schema: string): Promise<Warehouse | undefined> {
   if (!isFolder(place)) {
     const { PostgresWarehouse } = await import('../storage/engines/postgres/warehouse.ts');
     return PostgresWarehouse.open(place, schema);
   }
   const { ParquetWarehouse } = await import('../storage/engines/filesystem/parquetWarehouse.ts');
-  return ParquetWarehouse.open(resolve(place.startsWith('file:') ? pathOf(place) : place));
+  const { lockFolder } = await import('../storage/engines/sqlite/folderLock.ts');
+  return ParquetWarehouse.open(resolve(place.startsWith('file:') ? pathOf(place) : place), lockFolder);
 }
 
 /** Whether the structure of the file at a SQLite URL is sound. Rejects with `unavailable`. */

@@ -9,6 +9,7 @@ import { Keyring } from '../modules/keyring.ts';
 import { type WriteWarehouseOptions, writeWarehouse } from '../modules/warehouse/write.ts';
 import type { Config } from '../platform/config.ts';
 import { describeError, ServiceError } from '../platform/errors.ts';
+import { measurements } from '../platform/metrics/metrics.ts';
 import { pause } from '../platform/retry.ts';
 import type { WarehouseSetting } from '../platform/settings.ts';
 import { superviseWorker } from '../platform/threads/workers.ts';
@@ -30,47 +31,46 @@ interface KeepWarehouseOptions extends Omit<WriteWarehouseOptions, 'pseudonyms'>
 
 const NOTE_EVERY_MS = 60_000;
 
-/**
- * Writes the warehouse at a place, as `writeWarehouse` does, unless another process of the service writes it: rejects with `conflict`
- * then.
- */
+/** Writes the warehouse at a place, as `writeWarehouse` does; resolves with false, with nothing done, while another process does. */
 export function keepWarehouse(
   config: Config,
   eventLog: EventLog,
   caller: Caller,
-  { place, deidentified, consumer, onCommit, ...options }: KeepWarehouseOptions,
-): Promise<void> {
+  { place, deidentified, consumer, onReached, ...options }: KeepWarehouseOptions,
+): Promise<boolean> {
   const schema = deidentified ? `${caller.workspace}_deidentified` : caller.workspace;
   // A URL may have a password; a folder has one warehouse, whatever its workspace.
   const name = createHash('sha256')
     .update(isFolder(place) ? place : `${place} ${schema}`)
     .digest('hex');
   return withLeases(config.stateUrl, [`warehouse ${name}`], async (hold) => {
-    if (!(await hold())) throw new ServiceError('conflict', 'Another process is writing this warehouse.');
+    if (!(await hold())) return false;
     if (deidentified) requireKeyFolder(config.deidentificationKey, config.dataDir);
     const keys = new Keyring(eventLog, managedKeys(config));
     const pseudonyms = deidentified ? () => keys.loadEpoch('deidentification') : undefined;
     const view = deidentified ? 'deidentified' : 'full';
-    const noted =
-      consumer === undefined
-        ? undefined
-        : await noteSink(config, eventLog, { workspace: caller.workspace, name: consumer, view });
+    const warehouse = await openWarehouse(place, schema);
+    if (warehouse === undefined) return false;
     try {
-      const warehouse = await openWarehouse(place, schema);
+      const noted =
+        consumer === undefined
+          ? undefined
+          : await noteSink(config, eventLog, { workspace: caller.workspace, name: consumer, view });
       try {
         await writeWarehouse({ eventLog, warehouse }, caller, {
           pseudonyms,
           ...options,
-          onCommit(position, changes) {
+          onReached(position, changes) {
             noted?.reached(position);
-            onCommit?.(position, changes);
+            onReached?.(position, changes);
           },
         });
+        return true;
       } finally {
-        await warehouse.close();
+        await noted?.close();
       }
     } finally {
-      await noted?.close();
+      await warehouse.close();
     }
   });
 }
@@ -116,7 +116,10 @@ export interface WarehouseMessage {
   error: Record<string, unknown>;
 }
 
-/** Keeps all warehouses of the settings up to date until the signal; what fails is tried again half a minute later. */
+/**
+ * Keeps all warehouses of the settings up to date until the signal; what fails, or is written by another process, is tried again half a
+ * minute later.
+ */
 export async function keepWarehouses(
   config: Config,
   signal: AbortSignal,
@@ -124,16 +127,26 @@ export async function keepWarehouses(
 ): Promise<void> {
   const eventLog = await openEventLog(config.eventLogUrl);
   const follow = { everyMs: config.warehousesEverySeconds * 1_000, signal };
+  const failing = measurements.gauge('chartledger.warehouse.failing', {});
   const keep = async ({ workspace, ...warehouse }: WarehouseSetting) => {
     const { place, deidentified } = warehouse;
     const consumer = `${isFolder(place) ? 'parquet' : 'postgres'}${deidentified ? '-deidentified' : ''}`;
     const principal = { type: 'service', id: 'warehouse' } as const;
+    let isFailing = false;
+    const note = (fails: boolean) => {
+      failing.add(Number(fails) - Number(isFailing));
+      isFailing = fails;
+    };
+    const options = { ...warehouse, consumer, follow, onReached: () => note(false) };
     while (!signal.aborted) {
       const caller = { workspace, principal, requestId: uuidv7() };
-      await keepWarehouse(config, eventLog, caller, { ...warehouse, consumer, follow }).catch((error) => {
+      try {
+        if (!(await keepWarehouse(config, eventLog, caller, options))) note(false);
+      } catch (error) {
         const problem = error instanceof ServiceError ? (error.problem ?? error.message) : undefined;
         report({ kind: 'retrying', workspace, problem, error: describeError(error) });
-      });
+        note(true);
+      }
       await pause(RETRY_MS, signal);
     }
   };

@@ -44,6 +44,13 @@ export interface WarehouseState extends WarehouseOrigin {
   position: Position;
 }
 
+/** A lock on a folder. The operating system keeps it until it is released or the process ends: one that is suspended has it still. */
+export interface FolderLock {
+  /** False once its file was deleted or replaced, as when somebody emptied the folder. */
+  isHeld(): boolean;
+  release(): void;
+}
+
 /**
  * Tables outside the service that are derived from its log, for analysis with SQL. Each commit is atomic: whatever ends the process, the
  * tables are those of one position, once the warehouse is opened again. All methods reject with `unavailable` when the place of the

@@ -1,11 +1,13 @@
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import { spawnCli } from '../support/cli.ts';
+import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { canMount, SmallDisk } from '../support/files.ts';
 import { MonitoredService } from '../support/metrics.ts';
 import { samples } from '../support/samples.ts';
+import { tableIn } from '../support/warehouse.ts';
 import { createWebhook, HookEndpoint, memberOf, openLoopback, patch } from '../support/webhooks.ts';
 
 const LONG_MS = 120_000;
@@ -156,5 +158,26 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
     await service.expectFiring(silent);
     await service.mend(behind, 'consumers remove', values);
     await service.expectQuiet([behind, silent]);
+  });
+
+  test('of a warehouse that cannot be written, until its folder can be', async (context) => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'notes.txt'), 'mine');
+    const service = await MonitoredService.start(context, {
+      WAREHOUSES: `default=${folder}`,
+      WAREHOUSES_EVERY_SECONDS: '1',
+      LOG_LEVEL: 'warn',
+    });
+    const alerts = ['ChartledgerWarehousesFail'];
+    await service.expectFiring(...alerts);
+    expect(service.log).toContain('a warehouse cannot be written');
+    await service.look(
+      'ChartledgerWarehousesFail',
+      [{ code: 0, stdout: expect.not.stringContaining('parquet') }],
+      { clinic: 'default' },
+    );
+    rmSync(join(folder, 'notes.txt'));
+    await service.expectQuiet(alerts);
+    expect(await tableIn(folder, 'access')).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/cli.ts';
 import { Metrics } from '../support/metrics.ts';
 
 /** One process for each role. */
-const roles = ['api', 'projector', 'webhooks', 'heads', 'mllp'];
+const roles = ['api', 'projector', 'webhooks', 'heads', 'mllp', 'warehouse'];
 const alerts = ['ChartledgerRoleMissing', 'ChartledgerProcessDown'];
 /** Each role in turn, all but each in turn, and all. */
 const cases = [

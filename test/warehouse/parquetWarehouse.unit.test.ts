@@ -2,6 +2,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ParquetWarehouse } from '../../src/storage/engines/filesystem/parquetWarehouse.ts';
+import { lockFolder } from '../../src/storage/engines/sqlite/folderLock.ts';
 import type { Table, TableChanges, TableRow } from '../../src/storage/warehouse.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { filesIn, tableIn } from '../support/warehouse.ts';
@@ -51,18 +52,27 @@ function changesOf(from: number, to: number, gone: ReadonlySet<number> = new Set
   ]);
 }
 
-const commit = (warehouse: ParquetWarehouse, changes: Map<string, TableChanges>, position: number) =>
-  warehouse.commit(tables, changes, { ...origin, position });
+async function open(folder: string): Promise<ParquetWarehouse> {
+  const warehouse = await ParquetWarehouse.open(folder, lockFolder);
+  if (warehouse === undefined) throw new Error('it is open elsewhere');
+  return warehouse;
+}
+
+/** Opens the folder, commits, and closes it. */
+async function commit(folder: string, changes: Map<string, TableChanges>, position: number): Promise<void> {
+  const warehouse = await open(folder);
+  await warehouse.commit(tables, changes, { ...origin, position });
+  await warehouse.close();
+}
 
 test('segments and months are those of the positions, whatever the commits, and removed rows leave nothing', async () => {
   const gone = new Set([5, 49_999, 50_000, 50_001, 54_000]);
   const [steps, whole] = [temporaryFolder(), temporaryFolder()];
-  const stepped = await ParquetWarehouse.open(steps);
-  await commit(stepped, changesOf(1, 30_000), 30_000);
-  await commit(stepped, changesOf(30_001, 53_000), 53_000);
+  await commit(steps, changesOf(1, 30_000), 30_000);
+  await commit(steps, changesOf(30_001, 53_000), 53_000);
   const sealed = [...filesIn(steps).keys()].filter((path) => path.includes('month=2026-01/'));
-  await commit(stepped, changesOf(53_001, 56_000, gone), 56_000);
-  await commit(await ParquetWarehouse.open(whole), changesOf(1, 56_000, gone), 56_000);
+  await commit(steps, changesOf(53_001, 56_000, gone), 56_000);
+  await commit(whole, changesOf(1, 56_000, gone), 56_000);
   const files = filesIn(steps);
   expect([...files.keys()]).toEqual([...filesIn(whole).keys()]);
   expect(files).toEqual(filesIn(whole));
@@ -90,11 +100,11 @@ test('segments and months are those of the positions, whatever the commits, and 
 
 test('a commit that is cut off is undone before its manifest is there, and completed afterwards', async () => {
   const [before, after] = [temporaryFolder(), temporaryFolder()];
-  await commit(await ParquetWarehouse.open(before), changesOf(1, 300), 300);
+  await commit(before, changesOf(1, 300), 300);
   cpSync(before, after, { recursive: true });
   const removed: TableChanges = new Map([[idOf(7), null]]);
   const changes = changesOf(301, 400, new Set([7])).set('records', removed);
-  await commit(await ParquetWarehouse.open(after), changes, 400);
+  await commit(after, changes, 400);
   expect(filesIn(after)).not.toEqual(filesIn(before));
   expect((await tableIn(after, 'records')).map(({ id }) => id)).not.toContain(idOf(7));
 
@@ -111,20 +121,22 @@ test('a commit that is cut off is undone before its manifest is there, and compl
     return folder;
   }
   const undone = cutOff('_new/manifest.json');
-  const reopened = await ParquetWarehouse.open(undone);
+  const reopened = await open(undone);
   expect(await reopened.state()).toMatchObject({ position: 300 });
   expect(filesIn(undone)).toEqual(filesIn(before));
-  await commit(reopened, changes, 400);
+  expect(await ParquetWarehouse.open(undone, lockFolder)).toBeUndefined();
+  await reopened.close();
+  await commit(undone, changes, 400);
   expect(filesIn(undone)).toEqual(filesIn(after));
 
   const completed = cutOff('manifest.json');
-  expect(await (await ParquetWarehouse.open(completed)).state()).toMatchObject({ ...origin, position: 400 });
+  expect(await (await open(completed)).state()).toMatchObject({ ...origin, position: 400 });
   expect(filesIn(completed)).toEqual(filesIn(after));
   expect(readFileSync(join(completed, 'manifest.json'))).toEqual(readFileSync(join(after, 'manifest.json')));
 
   const [missing = ''] = filesIn(after).keys();
   renameSync(join(after, missing), join(after, 'elsewhere'));
-  await expect(ParquetWarehouse.open(after)).rejects.toMatchObject({
+  await expect(open(after)).rejects.toMatchObject({
     code: 'conflict',
     message: expect.stringContaining(`${missing} is missing`),
   });

@@ -4,6 +4,7 @@ import { termsOf } from '../../domain/events/payloads.ts';
 import { parseTerms } from '../../modules/audit/disclosureTerms.ts';
 import { consumerName } from '../../modules/eventStream/consumers.ts';
 import { loadConfig } from '../../platform/config.ts';
+import { ServiceError } from '../../platform/errors.ts';
 import { withWorkspace } from '../../server/stores.ts';
 import { terminal } from '../../server/terminal.ts';
 import { keepWarehouse } from '../../server/warehouse.ts';
@@ -92,8 +93,8 @@ async function run(place: string, options: SinkOptions): Promise<void> {
   const config = loadConfig(terminal().env);
   await withWorkspace(workspace, async ({ eventLog, caller }) => {
     let changes = 0;
-    const write = (signal?: AbortSignal) =>
-      keepWarehouse(
+    const write = async (signal?: AbortSignal) => {
+      const isWritten = await keepWarehouse(
         config,
         eventLog,
         { ...caller, disclosedTo },
@@ -102,12 +103,14 @@ async function run(place: string, options: SinkOptions): Promise<void> {
           deidentified,
           consumer,
           ...(signal && { follow: { everyMs: every * 1_000, signal } }),
-          onCommit(position, rows) {
+          onReached(position, rows) {
             changes += rows;
-            if (follow) writeLine(`${counted(rows, 'change')}, up to position ${position}.`);
+            if (follow && rows > 0) writeLine(`${counted(rows, 'change')}, up to position ${position}.`);
           },
         },
       );
+      if (!isWritten) throw new ServiceError('conflict', 'Another process is writing this warehouse.');
+    };
     if (follow) await untilInterrupted(write);
     else await write();
     if (!follow) writeLine(changes === 0 ? 'Nothing has changed.' : `${counted(changes, 'change')} written.`);

@@ -25,8 +25,11 @@ export interface WriteWarehouseOptions {
   pseudonyms?: (() => Promise<PseudonymKey>) | undefined;
   /** Keeps following the log, with so many milliseconds between commits, until the signal. Default: up to the end that the log has. */
   follow?: { everyMs: number; signal: AbortSignal } | undefined;
-  /** Called after each commit, with the position of the warehouse and the number of changes to its tables. */
-  onCommit?: ((position: Position, changes: number) => void) | undefined;
+  /**
+   * Called when the warehouse is complete up to a position: after each commit, with the number of changes to its tables, and with 0
+   * where there were none.
+   */
+  onReached?: ((position: Position, changes: number) => void) | undefined;
 }
 
 /**
@@ -37,7 +40,7 @@ export interface WriteWarehouseOptions {
 export async function writeWarehouse(
   { eventLog, warehouse }: WriteWarehousePorts,
   caller: Caller,
-  { pseudonyms: loadPseudonyms, follow, onCommit }: WriteWarehouseOptions = {},
+  { pseudonyms: loadPseudonyms, follow, onReached }: WriteWarehouseOptions = {},
 ): Promise<void> {
   const pseudonyms = await loadPseudonyms?.();
   const view = pseudonyms ? 'deidentified' : 'full';
@@ -64,7 +67,10 @@ export async function writeWarehouse(
   for await (const batch of batches) {
     await rows.add(batch);
     const isDue = rows.events >= CHANGES_AT_ONCE || (batch.caughtUp && (rows.events > 0 || isNew));
-    if (!isDue) continue;
+    if (!isDue) {
+      if (rows.events === 0) onReached?.(batch.position, 0);
+      continue;
+    }
     if ((await loadPseudonyms?.())?.epoch !== pseudonyms?.epoch) throw otherOrigin(differences.view);
     const query = { format: warehouse.format, view };
     const shown: DisclosedRange = {
@@ -76,7 +82,7 @@ export async function writeWarehouse(
     position = batch.position;
     isNew = false;
     await warehouse.commit(tables, rows.take(), { ...origin, position });
-    onCommit?.(position, changes);
+    onReached?.(position, changes);
   }
 }
 

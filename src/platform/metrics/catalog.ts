@@ -134,6 +134,11 @@ export const metricDefinitions = {
       'Time since the last contact of the named reader or sink that has been silent for longest; 0 without any.',
     ofService: true,
   },
+  'chartledger.warehouse.failing': {
+    kind: 'gauge',
+    unit: '{warehouse}',
+    description: 'Warehouses of `WAREHOUSES` that the process could not write when it last tried.',
+  },
   'chartledger.webhook.failed': {
     kind: 'gauge',
     unit: '{message}',
@@ -156,7 +161,7 @@ export const metricDefinitions = {
     kind: 'gauge',
     unit: '1',
     description: '1 while a role of the process is ready, otherwise 0, as reported by `/readyz`.',
-    attributes: { 'chartledger.role': '`api`, `projector`, `webhooks`, `heads`, `mllp`' },
+    attributes: { 'chartledger.role': '`api`, `projector`, `webhooks`, `heads`, `warehouse`, `mllp`' },
   },
   'chartledger.warnings': {
     kind: 'gauge',

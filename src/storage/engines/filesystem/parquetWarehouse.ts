@@ -2,7 +2,15 @@ import { existsSync, globSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ServiceError, unavailableError } from '../../../platform/errors.ts';
-import type { Table, TableChanges, TableRow, Warehouse, WarehouseState } from '../../warehouse.ts';
+import type {
+  FolderLock,
+  Table,
+  TableChanges,
+  TableRow,
+  Warehouse,
+  WarehouseState,
+} from '../../warehouse.ts';
+import { fileProblem } from '../shared.ts';
 import { makeFolder, moveDurably } from './files.ts';
 import { readRows, writeRows } from './parquetFile.ts';
 
@@ -43,25 +51,35 @@ interface Manifest extends WarehouseState {
 export class ParquetWarehouse implements Warehouse {
   readonly format = 'parquet';
   readonly #folder: string;
+  readonly #lock: FolderLock;
   #manifest: Manifest | undefined;
 
-  private constructor(folder: string, manifest: Manifest | undefined) {
+  private constructor(folder: string, lock: FolderLock) {
     this.#folder = folder;
-    this.#manifest = manifest;
+    this.#lock = lock;
   }
 
   /**
-   * Opens a folder, created if missing, and completes or undoes a commit that was cut off. One process may have it open. Rejects with
-   * `conflict` for a folder that has something else, and with `unavailable`.
+   * Opens a folder, created if missing, and completes or undoes a commit that was cut off. Resolves with undefined while another
+   * process has it open. Rejects with `conflict` for a folder that has something else, and with `unavailable`.
    */
-  static open(folder: string): Promise<ParquetWarehouse> {
-    return orUnavailable(async () => {
+  static open(
+    folder: string,
+    lockFolder: (folder: string) => FolderLock | undefined,
+  ): Promise<ParquetWarehouse | undefined> {
+    return orUnavailable(folder, async () => {
       await makeFolder(folder);
-      const manifest = await readManifest(folder);
-      const warehouse = new ParquetWarehouse(folder, manifest);
-      if (manifest) await warehouse.#publish(manifest);
-      else await requireEmpty(folder);
-      return warehouse;
+      if ((await readManifest(folder)) === undefined) await requireEmpty(folder);
+      const lock = lockFolder(folder);
+      if (lock === undefined) return undefined;
+      const warehouse = new ParquetWarehouse(folder, lock);
+      try {
+        await warehouse.#recover();
+        return warehouse;
+      } catch (error) {
+        lock.release();
+        throw error;
+      }
     });
   }
 
@@ -74,7 +92,9 @@ export class ParquetWarehouse implements Warehouse {
     changes: ReadonlyMap<string, TableChanges>,
     state: WarehouseState,
   ): Promise<void> {
-    return orUnavailable(async () => {
+    return orUnavailable(this.#folder, async () => {
+      if (!this.#lock.isHeld())
+        throw new ServiceError('conflict', `${this.#folder} was emptied or replaced while it was written.`);
       await rm(join(this.#folder, NEW), { recursive: true, force: true });
       const manifest: Manifest = { ...state, tables: {} };
       for (const table of tables) {
@@ -90,7 +110,14 @@ export class ParquetWarehouse implements Warehouse {
     });
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#lock.release();
+  }
+
+  async #recover(): Promise<void> {
+    this.#manifest = await readManifest(this.#folder);
+    if (this.#manifest) await this.#publish(this.#manifest);
+  }
 
   async #tableAfter(
     table: Table,
@@ -201,9 +228,9 @@ async function readManifest(folder: string): Promise<Manifest | undefined> {
   }
 }
 
-/** What a first commit left that was cut off is removed by the next one. */
+/** Of names that begin so is the lock, and what a first commit left that was cut off, which the next one removes. */
 async function requireEmpty(folder: string): Promise<void> {
-  const others = (await readdir(folder)).filter((name) => name !== NEW);
+  const others = (await readdir(folder)).filter((name) => !name.startsWith('_'));
   if (others.length > 0)
     throw new ServiceError('conflict', `${folder} is not empty, and not a warehouse. Name another folder.`);
 }
@@ -242,11 +269,11 @@ function monthOf({ columns }: Table, row: TableRow): string {
   return `month=${time.toISOString().slice(0, 7)}`;
 }
 
-async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Result> {
+async function orUnavailable<Result>(folder: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof ServiceError || (error as NodeJS.ErrnoException).code === undefined) throw error;
-    throw unavailableError('warehouse', error);
+    throw unavailableError('warehouse', error, fileProblem(folder, error));
   }
 }
