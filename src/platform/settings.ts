@@ -29,7 +29,7 @@ export const MIN_RETENTION_YEARS = 6;
 export const MAX_RETENTION_YEARS = 100;
 
 /** The roles of the dashboard's users, strongest first. */
-export const userRoles = ['admin', 'compliance', 'billing', 'integrator', 'viewer'] as const;
+export const userRoles = ['admin', 'compliance', 'billing', 'integrator', 'auditor', 'viewer'] as const;
 
 /** The roles for which something is required: `true` for all, `false` for none, or a comma-separated list of them. */
 const requiringRoles = z
@@ -451,7 +451,7 @@ export const settings = z.object({
   DASHBOARD_REQUIRE_TOTP: variable(
     requiringRoles.optional(),
     'Users who sign in with a password also need an authenticator app: `true` for all, or the roles, anywhere, for ' +
-      'which it is required (comma-separated): `admin`, `compliance`, `billing`, `integrator`, `viewer`.',
+      'which it is required (comma-separated): `admin`, `compliance`, `billing`, `integrator`, `auditor`, `viewer`.',
     '`false`',
   ),
   WEBHOOK_ALLOW_NETWORKS: variable(
@@ -501,8 +501,8 @@ export const settings = z.object({
   ),
   OIDC_ROLE_CLAIM: variable(
     z.string().default('roles'),
-    "The ID token claim that holds the user's roles or groups. `admin`, `compliance`, `billing`, `integrator` or " +
-      '`viewer` is a role in all workspaces, `billing@clinic` one in a workspace.',
+    "The ID token claim that holds the user's roles or groups. `admin`, `compliance`, `billing`, `integrator`, " +
+      '`auditor` or `viewer` is a role in all workspaces, `billing@clinic` one in a workspace.',
   ),
   OIDC_GROUPS: variable(
     rolesByGroup.optional(),

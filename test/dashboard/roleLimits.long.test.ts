@@ -11,6 +11,7 @@ import {
   phiReaders,
   recordReaders,
   requestReaders,
+  trailReaders,
 } from '../../src/dashboard/components/page.ts';
 import { INSTALLATION } from '../../src/domain/events/streams.ts';
 import { type Role, roles } from '../../src/modules/auth/users.ts';
@@ -21,18 +22,19 @@ import { appendedBy, readAll, startTestService, type TestService } from '../supp
 const roleNames = {
   ...({ public: 'public', 'signed-in': 'signed-in' } as const),
   ...{ everyone, recordReaders, requestReaders, phiReaders, holdKeepers, integrators, admins },
-  ...{ messageWorkers, messageEditors },
+  ...{ messageWorkers, messageEditors, trailReaders },
 };
 
 /** Which of these each role has. */
 const groupsOf: Record<Role, (keyof typeof roleNames)[]> = {
   admin: [
-    ...(['everyone', 'recordReaders', 'requestReaders', 'phiReaders'] as const),
+    ...(['everyone', 'recordReaders', 'requestReaders', 'phiReaders', 'trailReaders'] as const),
     ...(['holdKeepers', 'integrators', 'admins', 'messageWorkers', 'messageEditors'] as const),
   ],
-  compliance: ['everyone', 'recordReaders', 'requestReaders', 'phiReaders', 'holdKeepers'],
+  compliance: ['everyone', 'recordReaders', 'requestReaders', 'phiReaders', 'trailReaders', 'holdKeepers'],
   billing: ['everyone', 'recordReaders'],
   integrator: ['everyone', 'requestReaders', 'integrators', 'messageWorkers'],
+  auditor: ['everyone', 'trailReaders'],
   viewer: ['everyone'],
 };
 
@@ -121,13 +123,15 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...['', '/export', '/undo'].map((part) => `get /workspaces/:workspace/changes${part}`),
     'get /workspaces/:workspace/holds',
     'get /workspaces/:workspace/messages/:message/download',
+    'post /workspaces/:workspace/evidence/export',
+  ],
+  trailReaders: [
     'get /workspaces/:workspace/audit',
     'get /workspaces/:workspace/audit/export',
     ...['', '/state', '/head', '/verified-head', '/public-key'].map(
       (part) => `get /workspaces/:workspace/evidence${part}`,
     ),
     'post /workspaces/:workspace/evidence/verify',
-    'post /workspaces/:workspace/evidence/export',
     'get /audit',
     'get /audit/export',
   ],
@@ -191,7 +195,8 @@ const visitors = new Map<Role, BrowserlessSession>();
 const limitedVisitors = new Map<Role, BrowserlessSession>();
 
 beforeAll(async () => {
-  service = await startTestService();
+  // Ten sign-ins a minute are allowed from one address.
+  service = await startTestService({ TRUST_PROXY: '1' });
   await service.createKey('clinic');
   await service.createKey('other');
   for (const role of roles) {

@@ -43,9 +43,12 @@ test('wrong usage ends with 2, says what to do, and touches no store', async () 
     [['users', 'create', 'ada'], "required option '--role <role>' not specified"],
     [
       ['users', 'create', 'ada', '--role', 'root'],
-      'Specify one of admin, compliance, billing, integrator, viewer',
+      'Specify one of admin, compliance, billing, integrator, auditor, viewer',
     ],
-    [['users', 'set-role', 'ada', 'root'], 'Specify one of admin, compliance, billing, integrator, viewer'],
+    [
+      ['users', 'set-role', 'ada', 'root'],
+      'Specify one of admin, compliance, billing, integrator, auditor, viewer',
+    ],
     [['keys', 'set', 'key_1'], 'specify what to set: --expires'],
     [['records', 'history', 'patience', 'p', '--workspace', 'c'], 'Allowed choices are payer, patient'],
     [['keys', 'delete'], "missing required argument 'key-id'"],

@@ -166,7 +166,7 @@ describe('settings', () => {
   });
 
   test.each([
-    ['true', ['admin', 'compliance', 'billing', 'integrator', 'viewer']],
+    ['true', ['admin', 'compliance', 'billing', 'integrator', 'auditor', 'viewer']],
     ['false', []],
     ['', []],
     ['admin, compliance', ['admin', 'compliance']],

@@ -663,7 +663,12 @@ export async function textOf(part: Locator): Promise<string> {
   return (await part.innerText()).replace(/\s+/g, ' ').trim();
 }
 
-/** Somebody new, of that role in one workspace or in all, who has signed in to the dashboard of a service; with the user's id. */
+let lastAddress = 0;
+
+/**
+ * Somebody new, of that role in one workspace or in all, who has signed in to the dashboard of a service; with the user's id. Behind a
+ * trusted proxy, at an address that nobody had before.
+ */
 export async function signedIn(
   service: TestService,
   role: Role,
@@ -673,7 +678,8 @@ export async function signedIn(
   const users = await UserDirectory.open(service.eventLog);
   const id = await makeUser(users, { ...user, roles: { [workspace]: role } });
   users.close();
-  const visitor = new BrowserlessSession(service.url);
+  lastAddress += 1;
+  const visitor = new BrowserlessSession(service.url, { 'x-forwarded-for': `198.18.0.${lastAddress}` });
   // Where the service is slow to learn of a new user, it refuses the first attempts.
   await eventually(async () => {
     expect((await visitor.signIn(user)).status).toBe(303);

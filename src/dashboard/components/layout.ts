@@ -15,6 +15,7 @@ import {
   phiReaders,
   recordReaders,
   requestReaders,
+  trailReaders,
 } from './page.ts';
 import { badge } from './text.ts';
 
@@ -115,8 +116,8 @@ const workspaceSections: Section[] = [
   { name: 'Messages', path: '/messages', roles: requestReaders },
   { name: 'Requests', path: '/requests', roles: requestReaders },
   { name: 'Changes', path: '/changes', roles: phiReaders },
-  { name: 'Audit trail', path: '/audit', roles: phiReaders },
-  { name: 'Evidence', path: '/evidence', roles: phiReaders },
+  { name: 'Audit trail', path: '/audit', roles: trailReaders },
+  { name: 'Evidence', path: '/evidence', roles: trailReaders },
   { name: 'Legal holds', path: '/holds', roles: phiReaders },
   { name: 'API keys', path: '/keys', roles: integrators },
   { name: 'Sources', path: '/sources', roles: requestReaders },
@@ -128,7 +129,7 @@ const workspaceSections: Section[] = [
 const installationSections: Section[] = [
   { name: 'Workspaces', path: '/workspaces', roles: admins },
   { name: 'Users', path: '/users', roles: admins },
-  { name: 'Sign-ins', path: '/audit', roles: phiReaders },
+  { name: 'Sign-ins', path: '/audit', roles: trailReaders },
   { name: 'System', path: '/system', roles: everyone },
   { name: 'API reference', path: '/reference' },
 ];

@@ -45,12 +45,21 @@ export function viewerPreferences(): Reader {
 }
 
 /** Who may open a page: users with one of these roles. */
-export const everyone: readonly Role[] = ['admin', 'compliance', 'billing', 'integrator', 'viewer'];
+export const everyone: readonly Role[] = [
+  'admin',
+  'compliance',
+  'billing',
+  'integrator',
+  'auditor',
+  'viewer',
+];
 /** Records, documents, readiness. */
 export const recordReaders: readonly Role[] = ['admin', 'compliance', 'billing'];
 /** Refused requests, messages without their content, sources. */
 export const requestReaders: readonly Role[] = ['admin', 'compliance', 'integrator'];
-/** Everything that is read: also the audit trail, disclosures, evidence, and messages as received. */
+/** The audit trail and the evidence: ids of records, and none of their values. */
+export const trailReaders: readonly Role[] = ['admin', 'compliance', 'auditor'];
+/** Everything that is read: also disclosures, changes, and messages as received. */
 export const phiReaders: readonly Role[] = ['admin', 'compliance'];
 /** Messages that wait: to process them again, or to put them aside. */
 export const messageWorkers: readonly Role[] = ['admin', 'integrator'];

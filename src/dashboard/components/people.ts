@@ -46,6 +46,7 @@ const roleTexts: Record<Role, string> = {
   compliance: 'everything that is read, evidence and legal holds; no keys, webhooks or erasures',
   billing: 'overview, readiness, records and documents',
   integrator: 'overview, keys, webhooks, sources, requests and messages; no patient data',
+  auditor: 'overview, audit trail and evidence, both with ids only; no records',
   viewer: 'overview, de-identified events and API reference; no patient data',
 };
 

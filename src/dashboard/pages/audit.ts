@@ -28,10 +28,11 @@ import {
   type Html,
   html,
   type Page,
-  phiReaders,
   problemOf,
   type Refusal,
   type Reply,
+  requestReaders,
+  trailReaders,
   type Visit,
 } from '../components/page.ts';
 import { principalChoices } from '../components/people.ts';
@@ -139,33 +140,36 @@ interface Trail {
   workspace: string;
   /** The full path of the page. */
   path: string;
+  hasRequests: boolean;
   caller: Caller;
 }
 
 /** The audit trail of each workspace, and of the installation: pages, and exports within the limits of the form. */
 export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
-  const ofWorkspace = ({ workspace, caller }: Visit): Trail => ({
+  const ofWorkspace = ({ workspace, caller, may }: Visit): Trail => ({
     workspace,
+    hasRequests: may(requestReaders),
     path: `/dashboard/workspaces/${workspace}/audit`,
     caller,
   });
   const ofInstallation = ({ actor, requestId }: Visit): Trail => ({
     workspace: INSTALLATION,
     path: '/dashboard/audit',
+    hasRequests: false,
     caller: { ...actor, requestId, workspace: INSTALLATION },
   });
   const routes = (path: string, trailOf: (visit: Visit) => Trail): DashboardRoute[] => [
     {
       method: 'get',
       path,
-      roles: phiReaders,
+      roles: trailReaders,
       query: [...auditParameters, zoneParameter],
       handle: async (visit) => ({ page: await auditPage(ports, trailOf(visit), visit.req) }),
     },
     {
       method: 'get',
       path: `${path}/export`,
-      roles: phiReaders,
+      roles: trailReaders,
       query: [...auditParameters, 'format'],
       handle: (visit) => auditExport(ports, trailOf(visit), visit.req),
     },

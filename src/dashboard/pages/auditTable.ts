@@ -1,7 +1,6 @@
 import type { AuditEntry } from '../../../projections/auditAggregation.ts';
 import { isRefusedRequest } from '../../../projections/auditTrail.ts';
 import type { DisclosedRange, DisclosedRecord } from '../../domain/events/payloads.ts';
-import { INSTALLATION } from '../../domain/events/streams.ts';
 import { type AccessAction, isPageView } from '../../modules/audit/recordAccess.ts';
 import { outcomeOf } from '../../modules/integrity/export.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
@@ -99,10 +98,12 @@ function thingsText(things: readonly DisclosedRecord[]): string {
   return `${things.length}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** Where an entry is shown: its workspace, and the full path of the trail's page. */
+/** Where entries are shown: their workspace, and the full path of the trail's page. */
 interface Place {
   workspace: string;
   path: string;
+  /** Whether the reader may open the pages of refused requests. */
+  hasRequests: boolean;
 }
 
 /** Returns the columns of the audit trail. */
@@ -133,10 +134,10 @@ function further(others: readonly AuditEntry[], names: PrincipalNames, workspace
 }
 
 /** Returns where it came from, and its id; a refused request's id links to everything known about it. */
-function origin(entry: AuditEntry, { workspace }: Place): Html {
+function origin(entry: AuditEntry, { workspace, hasRequests }: Place): Html {
   const { clientIp, userAgent, eventId, requestId = eventId, clientRequestId } = entry;
   const id = code(requestId);
-  const isKnown = isRefusedRequest(entry) && workspace !== INSTALLATION;
+  const isKnown = hasRequests && isRefusedRequest(entry);
   return html`${clientIp}${userAgent && html`<div class="user-agent" title="${userAgent}">${userAgent}</div>`}
 <div class="request-id">${isKnown ? html`<a href="/dashboard${requestPath(workspace, requestId)}">${id}</a>` : id}</div>${
     clientRequestId && html`<div class="request-id">${code(clientRequestId)}</div>`

@@ -19,6 +19,7 @@ import {
   phiReaders,
   type Reply,
   textOf,
+  trailReaders,
   type Visit,
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
@@ -206,21 +207,21 @@ export function evidenceRoutes(ports: EvidencePagePorts): DashboardRoute[] {
   ): DashboardRoute => ({
     method,
     path: path + suffix,
-    roles: phiReaders,
+    roles: trailReaders,
     handle: (visit) => handle(ports, visit),
   });
   return [
     route('get', '', page),
     { ...route('get', '/state', state), isBackground: true },
     route('post', '/verify', verify),
-    { ...route('post', '/export', exportEvents), isSensitive: true, page: path },
+    { ...route('post', '/export', exportEvents), roles: phiReaders, isSensitive: true, page: path },
     route('get', '/head', sentHead),
     route('get', '/verified-head', verifiedHead),
     route('get', '/public-key', publicKey),
   ];
 }
 
-async function page(ports: EvidencePagePorts, { workspace, csrf }: Visit): Promise<Reply> {
+async function page(ports: EvidencePagePorts, { workspace, csrf, may }: Visit): Promise<Reply> {
   const evidence = await readEvidence(ports, workspace);
   const signs = (await ports.evidence.signingKey()) !== undefined;
   const keys = await ports.evidence.publicKeys();
@@ -233,8 +234,11 @@ ${place('heads', evidence)}
 <p>Rereads the whole log and compares it with the read model’s tree and the saved heads. This takes minutes for a million events; requests have priority.</p>
 ${place('verification', evidence)}
 <form method="post" action="${evidencePath(workspace, '/verify')}">${csrf}<div class="actions"><button type="submit">Verify now</button></div></form>
-<h2>Export</h2>
-${exportForm(workspace, csrf, signs)}
+${
+  may(phiReaders) &&
+  html`<h2>Export</h2>
+${exportForm(workspace, csrf, signs)}`
+}
 <h2>Public key</h2>
 ${keys ? keyLink(workspace, keys) : html`<p>This process does not have the signing key. To get the public key, run <code>chartledger secrets show signing</code>.</p>`}`;
   return { page: { title: SECTION, section: SECTION, body } };

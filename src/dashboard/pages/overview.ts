@@ -11,7 +11,7 @@ import {
   type HtmlValue,
   html,
   integrators,
-  phiReaders,
+  trailReaders,
 } from '../components/page.ts';
 import { iso, type RangeName, rangeLinks, rangeOf, ranges } from '../components/ranges.ts';
 import { table } from '../components/tables.ts';
@@ -320,7 +320,7 @@ ${card(`Failed webhook attempts per ${per}`, 'webhook-attempts')}
 ${card('Webhook messages waiting to be retried', 'webhook-backlog')}
 </div>
 <details class="figures"><summary>Figures for each bar</summary>${place('bars')}</details>
-${may(phiReaders) && html`<h2>API keys and sources</h2>${place('keys')}`}
+${may(trailReaders) && html`<h2>API keys and sources</h2>${place('keys')}`}
 <h2>Webhooks</h2>
 ${place('webhooks')}`;
 }

@@ -23,8 +23,8 @@ import {
   type HtmlValue,
   html,
   integrators,
-  phiReaders,
   requestReaders,
+  trailReaders,
   type Visit,
 } from '../components/page.ts';
 import { type BarTime, barTimes, iso, type RangeName, rangeOf, ranges } from '../components/ranges.ts';
@@ -115,7 +115,7 @@ function requestSeries(overview: Overview): Html {
     name: 'Requests',
     countOf: ({ requests }) => requests,
     pathOf: (bar) => auditPath(overview.workspace, { ...limitsOfBar(bar), without_views: 'yes' }),
-    readers: phiReaders,
+    readers: trailReaders,
   });
 }
 
@@ -125,7 +125,7 @@ function writeSeries(overview: Overview): Html {
     name: 'Writes',
     countOf: ({ writes }) => writes,
     pathOf: (bar) => auditPath(overview.workspace, { ...limitsOfBar(bar), ...only }),
-    readers: phiReaders,
+    readers: trailReaders,
   });
 }
 
@@ -147,7 +147,7 @@ function timeSeries(overview: Overview): Html {
   const points = bars.map((bar) => {
     const path = auditPath(workspace, { ...limitsOfBar(bar), outcome: 'accepted', without_views: 'yes' });
     const value = timeWithin(bar, 0.99);
-    return { name: bar.name, value, ...linked(may(phiReaders) && value > 0, path, `times-${bar.from}`) };
+    return { name: bar.name, value, ...linked(may(trailReaders) && value > 0, path, `times-${bar.from}`) };
   });
   const within = (share: number) => `${timeWithin(sum, share).toLocaleString('en-US')} ms`;
   return html`<p class="chart-total"><strong>${within(0.5)}</strong> <span class="muted">median, 99% within ${within(0.99)}</span></p>
@@ -303,7 +303,7 @@ function tiles(overview: Overview): Html {
   const from = startOf(overview);
   const figure = (value: number) => value.toLocaleString('en-US');
   const trail = (id: string, text: string, only: Record<string, string> = {}) =>
-    figureLink(may(phiReaders), text, id, auditPath(workspace, { from, ...only, without_views: 'yes' }));
+    figureLink(may(trailReaders), text, id, auditPath(workspace, { from, ...only, without_views: 'yes' }));
   const all: Record<string, HtmlValue> = {
     Requests: trail('to-requests', figure(sum.requests)),
     Writes: trail('to-writes', figure(sum.writes), { outcome: 'accepted' }),
@@ -328,7 +328,7 @@ function byKind(overview: Overview): Html {
       { title: 'Kind', isHeader: true, cell: ([kind]) => titleOf(kind) },
       {
         title: 'Writes',
-        cell: ([kind, count]) => figureLink(may(phiReaders), String(count), `written-${kind}`, path(kind)),
+        cell: ([kind, count]) => figureLink(may(trailReaders), String(count), `written-${kind}`, path(kind)),
       },
     ],
     sorted,
@@ -342,7 +342,12 @@ function byKey(overview: Overview): Html {
   const sorted = Object.entries(sum.keys).sort(([, a], [, b]) => b.requests - a.requests);
   if (sorted.length === 0) return empty(`No API key or source was used in ${words}.`);
   const trail = (id: string, name: string, text: number) =>
-    figureLink(may(phiReaders), String(text), `${name}-${id}`, auditPath(workspace, { from, principal: id }));
+    figureLink(
+      may(trailReaders),
+      String(text),
+      `${name}-${id}`,
+      auditPath(workspace, { from, principal: id }),
+    );
   const isCut = sorted.length === MAX_KEYS;
   return html`${table<[string, KeyTally]>(
     `Requests in ${words} by API key or source`,
@@ -549,7 +554,7 @@ export const figures = {
   'webhook-backlog': backlogSeries,
   reasons,
   kinds: byKind,
-  keys: (overview: Overview) => (overview.may(phiReaders) ? byKey(overview) : html``),
+  keys: (overview: Overview) => (overview.may(trailReaders) ? byKey(overview) : html``),
   bars: barTable,
   webhooks: (overview: Overview) => html`${webhookLine(overview)}${webhookTable(overview)}`,
 } satisfies Record<string, (overview: Overview) => Html>;

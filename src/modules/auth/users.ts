@@ -18,6 +18,7 @@ export const permissionsOf: Record<Role, readonly Permission[]> = {
   compliance: ['read', 'events', 'audit'],
   billing: kindPermissions.filter((permission) => permission.startsWith('read:')),
   integrator: ['webhooks'],
+  auditor: ['audit'],
   viewer: ['events:deidentified'],
 };
 
