@@ -12,9 +12,9 @@ import { emptyUsers, evolveUsers } from '../../src/modules/auth/users.ts';
 import { evolveHolds, type HoldState } from '../../src/modules/erasure/holdState.ts';
 import { evolveSources, type SourceState } from '../../src/modules/integrations/sources.ts';
 import { type BillingState, evolveBilling } from '../../src/modules/readiness/billing.ts';
+import { evolveCodeSets } from '../../src/modules/readiness/rules/codeSets.ts';
 import {
   evolveRuleSettings,
-  evolveTaxonomySets,
   type RuleSettings,
   ruleSettingTypes,
 } from '../../src/modules/readiness/rules/rule.ts';
@@ -100,8 +100,8 @@ function fold(events: RecordedEvent[]): unknown {
     return listed(events.reduce<SourceState | undefined>(evolveSources, undefined));
   }
   if (type === 'CodeSetLoaded') {
-    const [{ codes, release } = {}] = events.reduce(evolveTaxonomySets, { version: 0, sets: [] }).sets;
-    return listed({ codes, release });
+    const last = events.reduce(evolveCodeSets, { version: 0, sets: [] }).sets.at(-1);
+    return listed({ codes: last?.codes, release: last?.data.release });
   }
   if (type.startsWith('User') || type === 'SetupLinkIssued') {
     const all = emptyUsers();

@@ -13,13 +13,9 @@ import {
 import { currentVersion } from '../../src/domain/events/upcasting.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
 import { type Readiness, readReadiness } from '../../src/modules/readiness/queries.ts';
+import { CODE_SET_LOADED, type CodeSetContent } from '../../src/modules/readiness/rules/codeSets.ts';
 import { rules } from '../../src/modules/readiness/rules/index.ts';
-import {
-  CODE_SET_LOADED,
-  type RuleSettings,
-  ruleChoices,
-  TAXONOMY,
-} from '../../src/modules/readiness/rules/rule.ts';
+import { type RuleSettings, ruleChoices } from '../../src/modules/readiness/rules/rule.ts';
 import type { QueryPorts } from '../../src/modules/records/queries/records.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
@@ -88,8 +84,17 @@ class FakeLog implements Pick<EventLog, 'readStream' | 'head'> {
 
   setAll(
     time: number,
-    { filingLimits, requiredDocuments = new Map(), billingEntities }: Partial<RuleSettings> = {},
+    {
+      filingLimits,
+      requiredDocuments = new Map(),
+      billingEntities,
+      codeSets = {},
+    }: Partial<RuleSettings> = {},
   ): void {
+    for (const [set, { codes, organizations, ended, unknown }] of Object.entries(codeSets)) {
+      const lists = { codes: [...codes], organizations: [...organizations], unknown: [...unknown] };
+      this.load(time, set, { ...lists, ended: Object.fromEntries(ended) });
+    }
     if (filingLimits) this.set(time, 'FilingLimitSet', { limit: filingLimits.default ?? null });
     if (billingEntities) this.set(time, 'BillingEntitySet', { entity: billingEntities.default ?? null });
     for (const [payer_id, limit] of filingLimits?.byPayer ?? []) {
@@ -99,6 +104,10 @@ class FakeLog implements Pick<EventLog, 'readStream' | 'head'> {
       for (const category of categories)
         this.set(time, 'RequiredDocumentSet', { visit_type, category, required: true });
     }
+  }
+
+  load(time: number, set: string, content: CodeSetContent): void {
+    this.append(time, codeSetStream(set), CODE_SET_LOADED, { set, ...content });
   }
 
   /** Uploads a document of a category, or removes it where it is there. */
@@ -189,7 +198,7 @@ type Work =
   | { limit: string | null; payer_type?: string }
   | { entity: string | null; facility_id?: string }
   | { time_zone: string | null }
-  | { codes: readonly string[] }
+  | (CodeSetContent & { set: string })
   | { category: string }
   | 'bill';
 
@@ -219,7 +228,16 @@ const happening: fc.Arbitrary<{ afterMs: number; work: Work }> = fc.record({
     fc.record({ entity: fc.constantFrom(null, 'facility', 'provider') }),
     fc.record({ entity: fc.constantFrom(null, 'provider'), facility_id: fc.constant('f') }),
     fc.record({ time_zone: fc.constantFrom(null, 'America/Chicago', 'Pacific/Auckland') }),
-    fc.record({ codes: fc.constantFrom(['207Q00000X'], ['101Y00000X']) }),
+    fc.record({
+      set: fc.constantFrom('nucc', 'payers'),
+      codes: fc.constantFrom<string[]>(['207Q00000X'], ['101Y00000X', '60054']),
+    }),
+    fc.record({
+      set: fc.constant('nppes'),
+      codes: fc.constantFrom<string[]>(['1234567893', '1093817462'], ['1234567893']),
+      organizations: fc.constantFrom<string[]>([], ['1093817462'], ['1234567893']),
+      unknown: fc.constantFrom<string[]>([], ['1093817462']),
+    }),
     fc.record({ category: fc.constantFrom('referral', 'discharge_summary') }),
     fc.constant('bill' as const),
   ),
@@ -233,7 +251,7 @@ function carryOut(log: FakeLog, time: number, work: Work): void {
   else if ('limit' in work) log.set(time, 'FilingLimitSet', work);
   else if ('entity' in work) log.set(time, 'BillingEntitySet', work);
   else if ('time_zone' in work) log.set(time, 'BillingTimeZoneSet', work);
-  else log.append(time, codeSetStream(TAXONOMY), CODE_SET_LOADED, { set: TAXONOMY, codes: work.codes });
+  else log.load(time, work.set, work);
 }
 
 beforeEach(() => {

@@ -3,6 +3,7 @@ import { claimParts } from '../../src/domain/events/readinessEvents.ts';
 import { catalogEntry, isUsedField } from '../../src/domain/records/catalog.ts';
 import { type DocumentCategory, documentFieldsSchema } from '../../src/domain/records/document.ts';
 import { isInput } from '../../src/modules/readiness/inputs.ts';
+import { codeSetOf } from '../../src/modules/readiness/rules/codeSets.ts';
 import { codesFor } from '../../src/modules/readiness/rules/codes.ts';
 import { filingLimitNear, timelyFiling } from '../../src/modules/readiness/rules/dates.ts';
 import {
@@ -23,7 +24,7 @@ import {
 } from '../../src/modules/readiness/rules/rule.ts';
 import { worklistEntry } from '../../src/modules/readiness/worklistModel.ts';
 
-import { claimWith, factsOf, otherEncounter, recordOf } from '../support/readiness.ts';
+import { billable, claimWith, factsOf, otherEncounter, recordOf } from '../support/readiness.ts';
 import {
   type Changes,
   NOW,
@@ -119,11 +120,22 @@ test('who was billed in time has no filing limit ahead; another payer has, and o
 });
 
 test('once a taxonomy set is loaded, a code that only reads as one is none', () => {
-  const settings = { taxonomyCodes: new Set(['207Q00000X']) };
+  const settings = { codeSets: { nucc: codeSetOf({ codes: ['207Q00000X'] }) } };
   const finding = 'taxonomy_code provider.taxonomy_code';
   expect(found({}, { settings })).toEqual([]);
   expect(found({ provider: { taxonomy_code: '1041C0700X' } }, { settings })).toEqual([finding]);
   expect(found(without('provider', 'taxonomy_code'), { settings })).not.toContain(finding);
+});
+
+test('once the list of payers is loaded, one of a second insurance that is not in it is a warning', () => {
+  const codes = [billable.payer.payer_code, '60055'];
+  const settings = { codeSets: { payers: codeSetOf({ codes }) } };
+  const insuredBy = (payer_code: string): Changes => ({
+    patient: { secondary_insurance: { payer_id: 'z', policy_number: 'Z987654' } },
+    payers: [{ payer_code, payer_type: 'Private' }],
+  });
+  expect(found(insuredBy('60055'), { settings })).toEqual([]);
+  expect(found(insuredBy('60056'), { settings })).toEqual(['other_insurance payer.payer_code']);
 });
 
 test('of required documents those that are missing are named, and none where nobody looked', () => {

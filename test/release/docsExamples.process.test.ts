@@ -44,7 +44,7 @@ const elsewhere: [text: string, reason: string][] = [
   ['docker run', 'needs Docker'],
   ['docker compose', 'needs Docker'],
   ['openssl x509 -in client.crt', 'the certificate is that of a sender'],
-  ['code-sets load nucc', 'the file is published by NUCC alone'],
+  ['code-sets load nucc', 'the files are those of their publishers'],
   ...(hasDuckDb() ? [] : ([['duckdb -csv', 'duckdb is not on the path']] as [string, string][])),
 ];
 

@@ -1,3 +1,4 @@
+import { codeSetOf } from '../../src/modules/readiness/rules/codeSets.ts';
 import type { RuleSettings } from '../../src/modules/readiness/rules/rule.ts';
 import { billable, type Claim, type Fields } from './readiness.ts';
 
@@ -85,6 +86,17 @@ export const servedOn = (day: string, payerId = 'y'): Changes => ({
 /** Another payer than that of the billable claim, of a type. */
 const served = (day: string, payer_type: string) =>
   all(servedOn(day, 'other'), payer({ id: 'other', payer_type }));
+
+/** NPPES, once it was loaded while records had these NPIs. */
+const nppes = {
+  codeSets: {
+    nppes: codeSetOf({
+      codes: ['1234567893', '1093817462', '1500000009', '1600000008', '1800000006'],
+      ...{ organizations: ['1093817462', '1800000006'], ended: { '1600000008': '2026-03-01' } },
+      unknown: ['1700000007'],
+    }),
+  },
+};
 
 const billedBy = (entity: 'facility' | 'provider') => ({
   billingEntities: { default: entity, byFacility: new Map() },
@@ -597,6 +609,16 @@ export const ruleExamples: Record<string, RuleExamples> = {
       payer({ payer_code: undefined, payer_type: 'SELF PAY' }),
     ],
   },
+  payer_code_unlisted: {
+    settings: { codeSets: { payers: codeSetOf({ codes: ['60054', 'SX109'] }) } },
+    finds: each('payer', 'payer_code', ['60055', 'SX1O9', 'ELM']),
+    passes: [
+      without('payer', 'payer_code'),
+      ...passing('payer', 'payer_code', ['60054', 'sx109', ' SX109 ']),
+      payer({ payer_code: 'NONE', payer_type: 'Self-Pay' }),
+      secondly({}, { payer_code: 'ELM', payer_type: 'Private' }),
+    ],
+  },
   payer_type_missing: {
     finds: each('payer', 'payer_type', [undefined, '', ' ']),
     passes: passing('payer', 'payer_type', ['Private', 'HMO', 'Self-Pay']),
@@ -831,6 +853,66 @@ export const ruleExamples: Record<string, RuleExamples> = {
       patient({ last_name: 'O’Neil' }),
       facility({ name: '7 Hills Clinic' }),
       payer({ name: 'Plan 65' }),
+    ],
+  },
+  npi_unknown: {
+    settings: nppes,
+    finds: [
+      ...each('provider', 'npi', ['1700000007']),
+      ...each('facility', 'npi', ['1700000007']),
+      [all(provider({ npi: '1700000007' }), facility({ npi: '1700000007' })), 'provider.npi', 'facility.npi'],
+    ],
+    passes: [
+      ...passing('provider', 'npi', ['1500000009', '1234567890', '1600000008']),
+      // Its record came after the file was loaded.
+      provider({ npi: '1900000005' }),
+      without('provider', 'npi'),
+    ],
+  },
+  npi_deactivated: {
+    settings: nppes,
+    finds: [
+      ...each('provider', 'npi', ['1600000008']),
+      ...each('facility', 'npi', ['1600000008']),
+      [all(provider({ npi: '1600000008' }), encounter({ date_of_service: '2026-03-01' })), 'provider.npi'],
+    ],
+    passes: [
+      all(provider({ npi: '1600000008' }), encounter({ date_of_service: '2026-02-28' })),
+      all(provider({ npi: '1600000008' }), encounter({ date_of_service: undefined })),
+      ...passing('provider', 'npi', ['1500000009', '1700000007', '1900000005']),
+    ],
+  },
+  npi_entity_type: {
+    settings: nppes,
+    finds: [
+      ...each('provider', 'npi', ['1093817462', '1800000006']),
+      ...each('facility', 'npi', ['1500000009']),
+      [all(provider({ npi: '1800000006' }), facility({ npi: '1500000009' })), 'provider.npi', 'facility.npi'],
+    ],
+    passes: [
+      ...passing('provider', 'npi', ['1500000009', '1600000008', '1700000007', '1900000005']),
+      // NPPES does not say of whom a deactivated NPI was.
+      ...passing('facility', 'npi', ['1800000006', '1600000008', '1700000007', '1900000005']),
+      without('facility', 'npi'),
+    ],
+  },
+  clia_unlisted: {
+    settings: {
+      codeSets: {
+        clia: codeSetOf({
+          codes: ['28D1234567', '28D7654321'],
+          ...{ ended: { '28D7654321': '2026-03-01' }, unknown: ['28D0000001'] },
+        }),
+      },
+    },
+    finds: [
+      ...each('facility', 'clia_number', ['28D0000001', '28D7654321', '28d7654321']),
+      [facility({ clia_number: '28D0000001', facility_type: 'laboratory' }), 'facility.clia_number'],
+    ],
+    passes: [
+      without('facility', 'clia_number'),
+      ...passing('facility', 'clia_number', ['28D1234567', '28D5555555', 'pending']),
+      all(facility({ clia_number: '28D7654321' }), encounter({ date_of_service: '2026-02-28' })),
     ],
   },
   cancelled_visit: {

@@ -12,6 +12,7 @@ import { sendBatch } from './batch.ts';
 import type { BatchPorts } from './batchRunner.ts';
 import { billingEndpoints } from './billing.ts';
 import { claimDraftEndpoints } from './claimDrafts.ts';
+import { codeSetEndpoints } from './codeSets.ts';
 import { consumerEndpoints } from './consumers.ts';
 import { documentEndpoints } from './documents.ts';
 import { eventCatalogEndpoints } from './eventSchemas.ts';
@@ -54,6 +55,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   ...causeEndpoints,
   ...answerEndpoints,
   ...payerRuleEndpoints,
+  ...codeSetEndpoints,
   ...claimDraftEndpoints,
   ...billingEndpoints,
   sendBatch,

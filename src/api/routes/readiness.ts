@@ -102,7 +102,7 @@ const findingSchema = z
         kind: z.enum([...catalog.map(({ kind }) => kind), 'document', 'workspace', 'code_set']).meta({
           description:
             '`workspace`: a rule setting of the workspace; `code_set`: a code set that was loaded, such ' +
-            'as `nucc`',
+            'as `nppes`',
         }),
         event_id: z.uuid(),
         principal: principal('Who did it'),

@@ -1,12 +1,13 @@
-import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
-import { Argument, type Command } from 'commander';
-import { CsvError } from 'csv-parse';
-import { parse } from 'csv-parse/sync';
-import { loadTaxonomySet } from '../../modules/readiness/loadTaxonomySet.ts';
-import { readTaxonomySets, TAXONOMY } from '../../modules/readiness/rules/rule.ts';
-import { withInstallation } from '../../server/stores.ts';
-import { ofFile } from '../lib/files.ts';
+import { Argument, type Command, Option } from 'commander';
+import { findNumbers, loadCodeSet } from '../../modules/readiness/loadCodeSet.ts';
+import {
+  type CodeSetContent,
+  type CodeSetName,
+  codeSetNames,
+  readLoadedSets,
+} from '../../modules/readiness/rules/codeSets.ts';
+import { type WorkspaceTools, withCurrentModels, withInstallation } from '../../server/stores.ts';
+import { readCliaNumbers, readNpis, readPayerIds, readTaxonomy } from '../lib/codeSetFiles.ts';
 import {
   CommandError,
   counted,
@@ -17,60 +18,34 @@ import {
   writeTable,
 } from '../lib/terminal.ts';
 
-const CODE = /^[0-9A-Z]{9}X$/;
-/** NUCC publishes about 900. */
-const FEWEST_CODES = 500;
-const MOST_CODES = 5_000;
+const PAYER_ID_COLUMN = 'Payer ID';
 
-/**
- * Reads the codes in NUCC's CSV file of its taxonomy. Rejects with `CommandError` when it is a different file, or was truncated
- * or changed, and with `conflict` when it cannot be read.
- */
-async function readTaxonomyFile(path: string): Promise<string[]> {
-  const name = basename(path);
-  // The file is Latin-1 or UTF-8. Codes are ASCII, and so are all characters with a meaning in CSV, in either.
-  const text = await ofFile(path, () => readFile(path, 'latin1'));
-  const rows = rowsOf(name, text.replace(/^\u00ef\u00bb\u00bf/, ''));
-  if (rows.some(({ record }) => record.Code === undefined)) {
-    throw new CommandError(`${name} has no column Code: it is not the CSV file that NUCC publishes.`);
-  }
-  const codes = new Set<string>();
-  for (const { record, info } of rows) {
-    const code = (record.Code as string).trim();
-    const where = `${name}: the row that ends in line ${info.lines}`;
-    if (!CODE.test(code)) {
-      throw new CommandError(`${where} has no taxonomy code: nine digits or capital letters and an X.`);
-    }
-    if (codes.has(code)) throw new CommandError(`${where} has a code that is also in an earlier row.`);
-    codes.add(code);
-  }
-  if (codes.size < FEWEST_CODES || codes.size > MOST_CODES) {
-    throw new CommandError(
-      `${name} has ${codes.size} codes; the whole set has ${FEWEST_CODES} to ${MOST_CODES}. Load the whole file that NUCC publishes.`,
-    );
-  }
-  return [...codes];
+interface LoadOptions {
+  as?: string;
+  column?: string[];
 }
 
-interface Row {
-  record: Record<string, string | undefined>;
-  info: { lines: number };
+/** Reads a set's file; of sets that are too large, what it says of the numbers that records have. */
+async function readSet(
+  { eventLog, directory }: WorkspaceTools,
+  set: CodeSetName,
+  file: string,
+  columns: readonly string[],
+): Promise<CodeSetContent> {
+  if (set === 'nucc') return readTaxonomy(file);
+  if (set === 'payers') return readPayerIds(file, columns);
+  const numbers = await withCurrentModels(eventLog, (readModels) =>
+    findNumbers(readModels, directory.known.workspaces.keys(), set),
+  );
+  return set === 'nppes' ? readNpis(file, numbers) : readCliaNumbers(file, numbers);
 }
 
-function rowsOf(name: string, text: string): Row[] {
-  try {
-    return parse(text, {
-      columns: true,
-      info: true,
-      skip_empty_lines: true,
-      skip_records_with_empty_values: true,
-    }) as unknown as Row[];
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    throw new CommandError(
-      `${name} is not well-formed CSV (${error.code}): load the file that NUCC publishes.`,
-    );
-  }
+/** Returns what was loaded in words. */
+function summaryOf(set: CodeSetName, { codes, ended = {}, unknown }: CodeSetContent): string {
+  const of = counted(codes.length, 'code');
+  if (unknown === undefined) return `Code set ${set}: ${of}.`;
+  const ends = Object.keys(ended).length;
+  return `Code set ${set}: ${of} of records, ${ends} of them ended; ${unknown.length} of records are not in the file.`;
 }
 
 /** `chartledger code-sets …` */
@@ -78,17 +53,33 @@ export function addCodeSetCommands(codeSets: Command): void {
   codeSets
     .command('load')
     .description(
-      'Load the provider taxonomy. From then on, the rule taxonomy_code checks against it instead of the ' +
-        'code pattern.',
+      'Load a code set for all workspaces: the provider taxonomy of NUCC, the NPIs of NPPES, the CLIA numbers of ' +
+        'CMS, or the payer IDs of a clearinghouse. The rules that use it apply from then on.',
     )
-    .addArgument(new Argument('<set>', 'the code set').choices([TAXONOMY]))
-    .argument('<file>', 'the CSV file that NUCC publishes')
-    .option('--as <release>', "NUCC's name for the release")
-    .addHelpText('after', example('chartledger code-sets load nucc nucc_taxonomy_260.csv --as 26.0'))
-    .action(async (set: string, file: string, { as: release }: { as?: string }) => {
-      const codes = await readTaxonomyFile(file);
-      await withInstallation(({ eventLog, caller }) => loadTaxonomySet(eventLog, caller, codes, release));
-      writeLine(`Code set ${set}: ${counted(codes.length, 'code')}.`);
+    .addArgument(new Argument('<set>', 'the code set').choices(codeSetNames))
+    .argument('<file>', 'the CSV file that its publisher provides; /dev/stdin for standard input')
+    .option('--as <release>', "the publisher's name for the release, such as a date")
+    .addOption(
+      new Option(
+        '--column <name...>',
+        `with payers: the columns with payer IDs (default: ${PAYER_ID_COLUMN})`,
+      ),
+    )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger code-sets load nucc nucc_taxonomy_260.csv --as 26.0',
+        "unzip -p NPPES.zip 'npidata_pfile_*[0-9].csv' | chartledger code-sets load nppes /dev/stdin --as 2026-11-08",
+      ),
+    )
+    .action(async (set: CodeSetName, file: string, { as: release, column }: LoadOptions) => {
+      if (column !== undefined && set !== 'payers')
+        throw new CommandError('--column belongs to the set payers: the columns of the others are known.');
+      await withInstallation(async (tools) => {
+        const content = await readSet(tools, set, file, column ?? [PAYER_ID_COLUMN]);
+        await loadCodeSet(tools.eventLog, tools.caller, set, content, release);
+        writeLine(summaryOf(set, content));
+      });
     });
 
   codeSets
@@ -98,23 +89,29 @@ export function addCodeSetCommands(codeSets: Command): void {
     .addHelpText('after', example('chartledger code-sets list'))
     .action(({ json }: { json?: boolean }) =>
       withInstallation(async ({ eventLog }) => {
-        const found = (await readTaxonomySets(eventLog)).map(({ event, codes, release }) => ({
-          set: TAXONOMY,
-          release: release ?? null,
-          codes: codes.size,
-          loaded_at: event.recordedAt,
-          loaded_by: event.metadata.principal.id,
-        }));
+        const loaded = await Promise.all(codeSetNames.map((name) => readLoadedSets(eventLog, name)));
+        const found = loaded
+          .flat()
+          .sort((one, other) => one.event.position - other.event.position)
+          .map(({ event, data: { set, release }, codes, ended, unknown }) => ({
+            set,
+            release: release ?? null,
+            ...{ codes: codes.size, ended: ended.size, unknown: unknown.size },
+            loaded_at: event.recordedAt,
+            loaded_by: event.metadata.principal.id,
+          }));
         if (json) writeJson(found);
         else if (found.length === 0)
           writeLine('No code set was loaded: codes are held against their patterns.');
         else
           writeTable(
-            ['SET', 'RELEASE', 'CODES', 'LOADED', 'BY'],
+            ['SET', 'RELEASE', 'CODES', 'ENDED', 'UNKNOWN', 'LOADED', 'BY'],
             found.map((one) => [
               one.set,
               printable(one.release ?? '-'),
               String(one.codes),
+              String(one.ended),
+              String(one.unknown),
               one.loaded_at,
               printable(one.loaded_by),
             ]),

@@ -7,9 +7,10 @@ import { foldStream } from '../records/queries/records.ts';
 import { type Trigger, triggerAmong } from './counts.ts';
 import type { Evaluation } from './evaluate.ts';
 import { ReadinessReplay, type Step } from './replay.ts';
+import { CODE_SET_LOADED } from './rules/codeSets.ts';
 import { billedRecord, factsOf, namedBy, recordKey, sameVisitOf } from './rules/facts.ts';
 import { findingsOf } from './rules/index.ts';
-import { type BilledRecord, CODE_SET_LOADED, isRuleSetting, type RuleSettings } from './rules/rule.ts';
+import { type BilledRecord, isRuleSetting, type RuleSettings } from './rules/rule.ts';
 import { isAnnouncedAlike, type WorklistEntry, worklistEntry } from './worklistModel.ts';
 
 /** A record before a batch, undefined where there was none, and its versions in the batch. */

@@ -1,7 +1,8 @@
-import { workspaceOfStream } from '../../domain/events/streams.ts';
+import { codeSetStream, workspaceOfStream } from '../../domain/events/streams.ts';
 import { asUnreadable, unavailable } from '../../platform/errors.ts';
 import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
-import { CODE_SET_LOADED, isRuleSetting, type RuleSettings, readRuleSettings } from './rules/rule.ts';
+import { CODE_SET_LOADED } from './rules/codeSets.ts';
+import { isRuleSetting, type RuleSettings, readRuleSettings } from './rules/rule.ts';
 
 /** A server that has just begun to lead may not show the newest events of a stream: what it showed does not stay for good. */
 const KEPT_MS = 60_000;
@@ -13,9 +14,10 @@ const KEPT_MS = 60_000;
 export class FollowedSettings {
   readonly #eventLog: EventLog;
   readonly #kept = new Map<string, { settings: Promise<RuleSettings>; until: number }>();
-  /** How many events the settings of workspaces have at least, and how many code sets there are at least. */
+  /** How many events the settings of workspaces have at least. */
   readonly #followed = new Map<string, number>();
-  #codeSets = 0;
+  /** How many times code sets were loaded at least, by their streams. */
+  readonly #codeSets = new Map<string, number>();
 
   constructor(eventLog: EventLog) {
     this.#eventLog = eventLog;
@@ -25,7 +27,7 @@ export class FollowedSettings {
   follow({ events, unreadable = [] }: Pick<EventBatch, 'events' | 'unreadable'>): void {
     for (const { type, stream, revision } of [...events, ...unreadable]) {
       if (type === CODE_SET_LOADED) {
-        this.#codeSets = Math.max(this.#codeSets, revision + 1);
+        this.#codeSets.set(stream, Math.max(this.#codeSets.get(stream) ?? 0, revision + 1));
         this.#kept.clear();
       } else if (isRuleSetting(type)) {
         const workspace = workspaceOfStream(stream);
@@ -56,10 +58,13 @@ export class FollowedSettings {
 
   async #read(workspace: string): Promise<RuleSettings> {
     const version = this.#followed.get(workspace) ?? 0;
-    const codeSets = this.#codeSets;
+    const codeSets = [...this.#codeSets];
     const settings = await readRuleSettings(this.#eventLog, workspace);
-    const isWhole = settings.version >= version && (settings.taxonomySets ?? 0) >= codeSets;
-    if (!isWhole) throw unavailable('event log');
+    const loaded = new Map(
+      [...(settings.codeSetVersions ?? [])].map(([name, times]) => [codeSetStream(name), times]),
+    );
+    const isWhole = codeSets.every(([stream, times]) => (loaded.get(stream) ?? 0) >= times);
+    if (settings.version < version || !isWhole) throw unavailable('event log');
     return settings;
   }
 }

@@ -16,6 +16,7 @@ import { type Evolve, foldStream, type QueryPorts } from '../records/queries/rec
 import { type Billing, claimOf, evolveBilling, versionsOf } from './billing.ts';
 import { visitRows } from './evaluate.ts';
 import type { AllAnswers } from './rules/answers.ts';
+import { type CodeSets, codeSetNames, readLoadedSets } from './rules/codeSets.ts';
 import { duplicateOfBilled, suspectedDuplicate } from './rules/encounter.ts';
 import { billedRecord, factsOf, namedBy, recordKey, sameVisitOf } from './rules/facts.ts';
 import { type Finding, findingsOf } from './rules/index.ts';
@@ -27,8 +28,6 @@ import {
   isOff,
   noSettings,
   type RuleSettings,
-  readTaxonomySets,
-  TAXONOMY,
 } from './rules/rule.ts';
 
 /** A version of a record or document, of the rule settings, or of what was billed, and the event that created it. */
@@ -47,6 +46,8 @@ export interface Step {
   document?: { category?: DocumentCategory };
   /** The settings that the event has set. */
   settings?: Partial<RuleSettings>;
+  /** The code set that the event has loaded, by its name. */
+  codeSets?: CodeSets;
   billing?: Billing;
   answers?: AllAnswers;
 }
@@ -97,7 +98,7 @@ export class BillingHistory {
   async steps(encounterId: string, { isPresent = true, mayBeBilled = true } = {}): Promise<Step[]> {
     const encounters = await this.#read('encounter', encounterId);
     if (encounters.length === 0) return [];
-    const [settings] = await Promise.all([this.#readSettings(), this.#readTaxonomySets()]);
+    const [settings] = await Promise.all([this.#readSettings(), this.#readCodeSets()]);
     if (settings.some(({ settings }) => settings?.requiredDocuments?.size)) {
       await this.#readDocuments(encounterId);
     }
@@ -156,15 +157,19 @@ export class BillingHistory {
     return this.#fold('workspace', this.#workspace, stream, evolveRuleSettings, (settings) => ({ settings }));
   }
 
-  async #readTaxonomySets(): Promise<void> {
-    const read = async () =>
-      (await readTaxonomySets(this.#ports.eventLog))
-        .filter(({ event }) => this.#isWanted(event))
-        .map(({ event, codes }) => ({
-          ...{ event, kind: 'code_set', id: TAXONOMY, version: event.revision + 1 },
-          settings: { taxonomyCodes: codes },
-        }));
-    await this.#collect('code_set', TAXONOMY, codeSetStream(TAXONOMY), read);
+  async #readCodeSets(): Promise<void> {
+    await Promise.all(
+      codeSetNames.map((name) =>
+        this.#collect('code_set', name, codeSetStream(name), async () =>
+          (await readLoadedSets(this.#ports.eventLog, name))
+            .filter(({ event }) => this.#isWanted(event))
+            .map(({ event, ...set }) => ({
+              ...{ event, kind: 'code_set', id: name, version: event.revision + 1 },
+              codeSets: { [name]: set },
+            })),
+        ),
+      ),
+    );
   }
 
   #isWanted({ recordedAt }: Pick<RecordedEvent, 'recordedAt'>): boolean {
@@ -279,6 +284,8 @@ export class ReadinessReplay {
 
   apply(step: Step): void {
     if (step.settings) this.#settings = { ...this.#settings, ...step.settings };
+    else if (step.codeSets)
+      this.#settings = { ...this.#settings, codeSets: { ...this.#settings.codeSets, ...step.codeSets } };
     else if (step.document) this.#documents.set(step.id, step.document.category);
     else if (step.billing) this.#billings.set(step.id, step.billing);
     else if (step.answers) this.#answer(step.id, step.answers);

@@ -258,7 +258,8 @@ export async function openSimulation(
   { workspace, candidates, from, to }: SimulationRequest,
 ): Promise<OpenSimulation> {
   const present = await readRuleSettings(ports.eventLog, workspace);
-  const question = JSON.stringify([workspace, candidates, present.version, from, to]);
+  const versions = [present.version, ...(present.codeSetVersions ?? [])];
+  const question = JSON.stringify([workspace, candidates, versions, from, to]);
   const settings = { present, candidate: withCandidates(present, candidates) };
   const counts = await readCounts(ports.readModels, workspace, { from, to });
   return {

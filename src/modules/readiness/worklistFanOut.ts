@@ -19,7 +19,8 @@ import {
 } from './counts.ts';
 import { type Evaluation, evaluate, type MayBeBilled } from './evaluate.ts';
 import type { FollowedEvents } from './followedEvents.ts';
-import { CODE_SET_LOADED, dayOf, isRuleSetting, type Owner, type RuleSettings } from './rules/rule.ts';
+import { CODE_SET_LOADED } from './rules/codeSets.ts';
+import { dayOf, isRuleSetting, type Owner, type RuleSettings } from './rules/rule.ts';
 import {
   announcedAt,
   billedAmong,

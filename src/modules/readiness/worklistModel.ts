@@ -68,7 +68,14 @@ export class WorklistRows {
  * for them change.
  */
 export function rulesVersion(settings: RuleSettings): string {
-  const { choices, filingLimits, requiredDocuments, taxonomySets = 0, billingEntities, timeZone } = settings;
+  const {
+    choices,
+    filingLimits,
+    requiredDocuments,
+    codeSetVersions = new Map(),
+    billingEntities,
+    timeZone,
+  } = settings;
   const { payerChoices = new Map(), payerRules = new Map() } = settings;
   const sorted = <Value>(map: ReadonlyMap<string, Value>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
   const parts = [
@@ -77,7 +84,7 @@ export function rulesVersion(settings: RuleSettings): string {
     ...[
       sorted(requiredDocuments),
       timeZone,
-      taxonomySets,
+      sorted(codeSetVersions),
       rulesDigest,
       sorted(payerChoices),
       sorted(payerRules),

@@ -27,8 +27,9 @@ import { type Trigger, triggerOf } from './counts.ts';
 import { FollowedEvents } from './followedEvents.ts';
 import { FollowedSettings } from './followedSettings.ts';
 import { RecordInputs } from './inputs.ts';
+import { CODE_SET_LOADED } from './rules/codeSets.ts';
 import { rulesDigest } from './rules/index.ts';
-import { CODE_SET_LOADED, dayOf, ruleSettingTypes } from './rules/rule.ts';
+import { dayOf, ruleSettingTypes } from './rules/rule.ts';
 import { countDay } from './worklist.ts';
 import {
   afterStep,

@@ -1206,7 +1206,7 @@ class ReadinessFindingCausePrincipal(TypedDict):
 class ReadinessFindingCause(TypedDict):
     """The write that caused the finding"""
 
-    # `workspace`: a rule setting of the workspace; `code_set`: a code set that was loaded, such as `nucc`
+    # `workspace`: a rule setting of the workspace; `code_set`: a code set that was loaded, such as `nppes`
     kind: Literal[
         "payer", "patient", "provider", "facility", "encounter", "document", "workspace", "code_set",
     ]
@@ -1692,6 +1692,29 @@ class PayerRulesWritten(TypedDict):
     message: str
     # `unchanged`: they were so already; nothing was written
     outcome: Literal["updated", "unchanged"]
+
+
+class CodeSets(TypedDict):
+    """The code sets that rules use."""
+
+    code_sets: list[CodeSet]
+
+
+class CodeSet(TypedDict):
+    """A code set that rules use."""
+
+    # `nucc`: taxonomy codes; `nppes`: NPIs; `clia`: CLIA numbers; `payers`: the payer IDs of a clearinghouse
+    set: Literal["nucc", "nppes", "clia", "payers"]
+    # What the publisher calls it, such as a date
+    release: str | None
+    # How many codes; of `nppes` and `clia`, of those that records had when it was loaded
+    codes: int
+    # How many of these have ended: deactivated NPIs, terminated CLIA numbers
+    ended: int
+    # How many numbers that records had are not in the file
+    unknown: int
+    # When it was loaded
+    loaded_at: str
 
 
 class ClaimDraft(TypedDict):

@@ -780,6 +780,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/readiness/code-sets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the code sets that rules use
+         * @description The latest code set of each name that the operator has loaded for all workspaces, and when. A set that is not listed was never loaded: its rules find nothing.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["listCodeSets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/encounters/{id}/claim-draft": {
         parameters: {
             query?: never;
@@ -3789,7 +3811,7 @@ export interface components {
             /** @description The write that caused the finding */
             cause: {
                 /**
-                 * @description `workspace`: a rule setting of the workspace; `code_set`: a code set that was loaded, such as `nucc`
+                 * @description `workspace`: a rule setting of the workspace; `code_set`: a code set that was loaded, such as `nppes`
                  * @enum {string}
                  */
                 kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "workspace" | "code_set";
@@ -4313,6 +4335,35 @@ export interface components {
              * @enum {string}
              */
             outcome: "updated" | "unchanged";
+        };
+        /** @description The code sets that rules use. */
+        CodeSets: {
+            code_sets: components["schemas"]["CodeSet"][];
+        };
+        /** @description A code set that rules use. */
+        CodeSet: {
+            /**
+             * @description `nucc`: taxonomy codes; `nppes`: NPIs; `clia`: CLIA numbers; `payers`: the payer IDs of a clearinghouse
+             * @enum {string}
+             */
+            set: "nucc" | "nppes" | "clia" | "payers";
+            /**
+             * @description What the publisher calls it, such as a date
+             * @example 2026-11-08
+             */
+            release: string | null;
+            /** @description How many codes; of `nppes` and `clia`, of those that records had when it was loaded */
+            codes: number;
+            /** @description How many of these have ended: deactivated NPIs, terminated CLIA numbers */
+            ended: number;
+            /** @description How many numbers that records had are not in the file */
+            unknown: number;
+            /**
+             * Format: date-time
+             * @description When it was loaded
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            loaded_at: string;
         };
         /** @description What is known of a claim for an encounter. */
         ClaimDraft: {
@@ -7194,6 +7245,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PayerRulesWritten"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    listCodeSets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The code sets. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CodeSets"];
                 };
             };
             /** @description An error */

@@ -3,6 +3,7 @@ import type { ReadinessState } from '../../../domain/events/readinessEvents.ts';
 import { addressRules } from './addresses.ts';
 import { type Answer, answerFor, answerKey } from './answers.ts';
 import { billingEntityRules } from './billingEntity.ts';
+import { codeSetRules } from './codeSetRules.ts';
 import { dateRules } from './dates.ts';
 import { claimRules, documentRules } from './encounter.ts';
 import { facilityRules } from './facility.ts';
@@ -32,6 +33,7 @@ export const rules: readonly Rule[] = [
   ...patientRules,
   ...addressRules,
   ...placeholderRules,
+  ...codeSetRules,
   ...claimRules,
 ];
 

@@ -128,6 +128,22 @@ const payerCodeMissing: Rule = {
   check: ofPrimary(hasPayerId),
 };
 
+const hasListedPayerId: Check = ({ payer, settings }) => {
+  const { payers } = settings.codeSets ?? {};
+  if (payers === undefined || isSelfPay(payer)) return [];
+  const isListed = (code: string) => payers.codes.has(code.toUpperCase());
+  return wrong(payer, 'payer_code', isListed, 'The clearinghouse has no payer with this payer ID.');
+};
+
+const payerCodeUnlisted: Rule = {
+  code: 'payer_code_unlisted',
+  severity: 'blocks',
+  title: 'The clearinghouse has the payer ID of the primary insurance, once its list is loaded',
+  source: 'List of payers of the clearinghouse; X12 005010X222A1 (837P), loop 2010BB, NM109',
+  reads: payerCodeMissing.reads,
+  check: ofPrimary(hasListedPayerId),
+};
+
 const hasPayerType: Check = ({ payer }) =>
   missing(
     payer,
@@ -368,12 +384,13 @@ const checks: readonly Check[] = [
   isPlausible,
   isWellAddressed,
   hasPayerId,
+  hasListedPayerId,
   hasPayerType,
 ];
 
 const otherInsurances: Rule = {
   code: 'other_insurance',
-  version: 2,
+  version: 3,
   severity: 'warns',
   title:
     'Secondary and tertiary insurances meet what is asked of the primary insurance, and repeat none before them',
@@ -458,6 +475,7 @@ export const insuranceRules: readonly Rule[] = [
   subscriberImplausible,
   subscriberAddress,
   payerCodeMissing,
+  payerCodeUnlisted,
   payerTypeMissing,
   otherInsurances,
 ];

@@ -54,9 +54,9 @@ const taxonomyCode: Rule = {
   title: 'The taxonomy codes of the providers are in the NUCC set, or well formed while no set is loaded',
   source: 'NUCC Health Care Provider Taxonomy; X12 005010X222A1 (837P), PRV03 of loops 2000A and 2310B',
   reads: ['encounter.provider_id', 'encounter.rendering_provider_id', 'provider.taxonomy_code'],
-  check: ({ provider, renderingProvider }, { taxonomyCodes }) =>
+  check: ({ provider, renderingProvider }, { codeSets: { nucc } = {} }) =>
     distinct(provider, renderingProvider).flatMap((record) =>
-      taxonomyCodes === undefined
+      nucc === undefined
         ? wrong(
             record,
             'taxonomy_code',
@@ -66,7 +66,7 @@ const taxonomyCode: Rule = {
         : wrong(
             record,
             'taxonomy_code',
-            (value) => taxonomyCodes.has(value),
+            (value) => nucc.codes.has(value),
             'This code is not in the NUCC set.',
           ),
     ),

@@ -2,7 +2,7 @@ import { bodyOf } from '../../../../projections/projection.ts';
 import { documentPartitions, documentsModel } from '../../../../projections/records.ts';
 import { dataAs, type RecordedEvent } from '../../../domain/events/event.ts';
 import type { ClaimOutcome, UsedVersion } from '../../../domain/events/readinessEvents.ts';
-import { codeSetStream, readinessStream, recordStream } from '../../../domain/events/streams.ts';
+import { readinessStream, recordStream } from '../../../domain/events/streams.ts';
 import { upcast } from '../../../domain/events/upcasting.ts';
 import type { DocumentCategory } from '../../../domain/records/document.ts';
 import type { RecordFields } from '../../../domain/records/schema/kind.ts';
@@ -12,6 +12,7 @@ import type { ReadModels } from '../../../storage/readModels.ts';
 import { allRows } from '../../records/queries/paging.ts';
 import { foldStream } from '../../records/queries/records.ts';
 import type { AllAnswers } from './answers.ts';
+import { type CodeSets, readCodeSets } from './codeSets.ts';
 import {
   type FilingLimitSet,
   type FilingLimits,
@@ -250,57 +251,6 @@ export interface Rule {
   check(facts: BillingFacts, settings: RuleSettings): Fault[];
 }
 
-/** The name, among code sets, of the taxonomy of providers published by NUCC. */
-export const TAXONOMY = 'nucc';
-
-/** The type of the events that load a code set. */
-export const CODE_SET_LOADED = 'CodeSetLoaded';
-
-/** Data of `CodeSetLoaded`. */
-export interface CodeSetLoaded {
-  set: typeof TAXONOMY;
-  codes: string[];
-  /** What its publisher calls it: `26.0`. */
-  release?: string;
-}
-
-/** The set, as loaded for the whole installation. */
-interface TaxonomySet {
-  event: Pick<RecordedEvent, 'id' | 'position' | 'revision' | 'recordedAt' | 'metadata'>;
-  codes: ReadonlySet<string>;
-  release?: string | undefined;
-}
-
-interface TaxonomySets {
-  version: number;
-  /** All that were loaded; the last one counts. */
-  sets: readonly TaxonomySet[];
-}
-
-/** What was read from the streams, so that a set is read once. */
-const known = new WeakMap<EventLog, TaxonomySets>();
-
-/** Folds the next event of the set's stream; the given state is not changed. Throws an `UnreadableError`. */
-export function evolveTaxonomySets(state: TaxonomySets | undefined, event: RecordedEvent): TaxonomySets {
-  const { codes, release } = dataAs<CodeSetLoaded>(upcast(event).data);
-  const { id, position, revision, recordedAt, metadata } = event;
-  const set = { event: { id, position, revision, recordedAt, metadata }, codes: new Set(codes), release };
-  return { version: revision + 1, sets: [...(state?.sets ?? []), set] };
-}
-
-/**
- * Resolves with every taxonomy set that was loaded, oldest first, as of everything acknowledged before the call: only
- * what is new since the last call is read. Rejects with `unavailable` and `unreadable`.
- */
-export async function readTaxonomySets(eventLog: EventLog): Promise<readonly TaxonomySet[]> {
-  const state = await foldStream(eventLog, codeSetStream(TAXONOMY), evolveTaxonomySets, {
-    state: known.get(eventLog),
-  });
-  if (state === undefined) return [];
-  known.set(eventLog, state);
-  return state.sets;
-}
-
 /** The possible choices for a rule: a severity, whatever its own is, or not to apply it. */
 export const ruleChoices = [...severities, 'off'] as const;
 export type RuleChoice = (typeof ruleChoices)[number];
@@ -383,10 +333,10 @@ export interface RuleSettings {
   billingEntities: BillingEntities;
   /** In which days begin and end: a name of IANA. */
   timeZone: string;
-  /** The latest taxonomy set loaded for the whole installation, where there is one. */
-  taxonomyCodes?: ReadonlySet<string>;
-  /** How many such sets were loaded; left out for none. */
-  taxonomySets?: number;
+  /** The latest code sets loaded for the whole installation. */
+  codeSets?: CodeSets;
+  /** How many were loaded under each name. */
+  codeSetVersions?: ReadonlyMap<string, number>;
 }
 
 export const noSettings: RuleSettings = {
@@ -470,11 +420,9 @@ export function evolveRuleSettings(state: RuleSettings | undefined, event: Recor
  * `unavailable` and `unreadable`.
  */
 export async function readRuleSettings(eventLog: EventLog, workspace: string): Promise<RuleSettings> {
-  const [settings = noSettings, sets] = await Promise.all([
+  const [settings = noSettings, loaded] = await Promise.all([
     foldStream(eventLog, readinessStream(workspace), evolveRuleSettings),
-    readTaxonomySets(eventLog),
+    readCodeSets(eventLog),
   ]);
-  const taxonomyCodes = sets.at(-1)?.codes;
-  const taxonomySets = sets.length;
-  return taxonomyCodes === undefined ? settings : { ...settings, taxonomyCodes, taxonomySets };
+  return { ...settings, ...loaded };
 }
