@@ -119,6 +119,25 @@ onEmbeddedEngines((start) => {
     expect(body).toMatchObject({ version: 2, record: { last_name: 'Pulla' } });
   });
 
+  test('a server that exports no locations with a group, as HAPI, is asked for the other types', async () => {
+    emr.contents = { output: [{ type: 'Patient', lines: [person('hapi-1')] }] };
+    emr.onRequest = (line) => (/\$export.*(?:Location|PractitionerRole)/.test(line) ? 400 : undefined);
+    const { events } = await recordedBy(async () => {
+      const { code, counts, stderr } = await pulled(temporaryFolder(), [
+        ...[...group, '--types', 'Location,Practitioner,Patient'],
+      ]);
+      expect([code, counts]).toMatchObject([0, { accepted: 1, rejected: 0 }]);
+      expect(stderr).toBe(
+        'The EMR refused the request (400). Requesting it without Location and PractitionerRole.\n',
+      );
+    });
+    emr.onRequest = () => undefined;
+    expect(events).toEqual(['clinic.patient-hapi-1: PatientUpserted']);
+    expect(emr.requests.findLast((line) => line.includes('$export'))).toContain(
+      ' _type=Practitioner,Patient ',
+    );
+  });
+
   test('searches read every page, and the next one begins before the time of the last', async () => {
     const folder = temporaryFolder();
     emr.contents = {

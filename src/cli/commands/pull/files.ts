@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { isJsonObject } from '../../../domain/events/event.ts';
+import { terminal } from '../../../server/terminal.ts';
 import { parseJson } from '../../lib/client.ts';
 import { CommandError } from '../../lib/terminal.ts';
 import type { Emr } from './emr.ts';
@@ -16,6 +17,9 @@ export const pulledTypes = [
   ...['Organization', 'Location', 'Practitioner', 'PractitionerRole', 'Patient', 'Coverage'],
   ...['ExplanationOfBenefit', 'Encounter', 'DocumentReference'],
 ];
+
+/** Those without a reference to a patient that some servers (HAPI) refuse to export with a group. */
+const withoutPatients = ['Location', 'PractitionerRole'];
 
 const OWNER_ONLY = 0o600;
 
@@ -55,9 +59,19 @@ export async function listExport(
 ): Promise<PullRun> {
   let current = run;
   if (current.statusUrl === undefined) {
-    const query = { _type: types.join(','), _outputFormat: 'application/fhir+ndjson', _since: current.since };
-    const started = await emr.request(emr.address(`Group/${encodeURIComponent(group)}/$export`, query), {
-      headers: { prefer: 'respond-async' },
+    const start = (of: readonly string[]) => {
+      const query = { _type: of.join(','), _outputFormat: 'application/fhir+ndjson', _since: current.since };
+      const address = emr.address(`Group/${encodeURIComponent(group)}/$export`, query);
+      return emr.request(address, { headers: { prefer: 'respond-async' } });
+    };
+    const started = await start(types).catch((error) => {
+      const fewer = types.filter((type) => !withoutPatients.includes(type));
+      const isRefused = error instanceof CommandError && error.message.includes('(400)');
+      if (!isRefused || fewer.length === types.length || fewer.length === 0) throw error;
+      terminal().stderr.write(
+        `The EMR refused the request (400). Requesting it without ${withoutPatients.join(' and ')}.\n`,
+      );
+      return start(fewer);
     });
     const place = started.headers.get('content-location');
     if (started.status !== 202 || place === null || !emr.isOwn(place)) {
