@@ -40,6 +40,7 @@ import { answerRoutes } from './pages/readiness/answer.ts';
 import { scorecardRoutes } from './pages/readiness/scorecard.ts';
 import { simulationRoutes } from './pages/readiness/simulation.ts';
 import { worklistRoutes } from './pages/readiness/worklist.ts';
+import { breakGlassRoutes } from './pages/records/breakGlass.ts';
 import { recordCertificateRoutes } from './pages/records/certificate.ts';
 import { recordCompareRoutes, recordPrintRoutes } from './pages/records/compare.ts';
 import { recordCopyRoutes } from './pages/records/copy.ts';
@@ -122,6 +123,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...disclosureRoutes(ports),
     ...recordCertificateRoutes(ports),
     ...recordProofRoutes(ports),
+    ...breakGlassRoutes(ports),
     ...recordStateRoutes(ports),
     ...changesRoutes(ports),
     ...holdsRoutes(ports),

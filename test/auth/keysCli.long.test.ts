@@ -170,6 +170,7 @@ onEveryEngine((start) => {
       created_at,
       retention: 'default',
       unchanged: 'append',
+      break_glass: 'refuse',
     });
 
     const table = (await cli('keys', 'list', '--workspace', workspace)).stdout.split('\n');

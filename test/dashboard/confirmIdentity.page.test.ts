@@ -61,6 +61,7 @@ test('everything that lets data out, changes who gets in, stops a clinic or eras
       '/workspaces/:workspace/keys/:id/rotate',
       '/workspaces/:workspace/keys/new',
       '/workspaces/:workspace/readiness/simulation/apply',
+      '/workspaces/:workspace/records/:kind/:id/break-glass',
       '/workspaces/:workspace/records/:kind/:id/copy',
       '/workspaces/:workspace/records/:kind/:id/erase',
       '/workspaces/:workspace/records/:kind/:id/hold',

@@ -72,6 +72,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...both('/workspaces/:workspace/notifications'),
     'get /workspaces/:workspace/events',
     'get /workspaces/:workspace/events/news',
+    'post /workspaces/:workspace/records/:kind/:id/break-glass',
   ],
   recordReaders: [
     'get /workspaces/:workspace/records',

@@ -89,6 +89,7 @@ onEveryEngine((start) => {
       await service.keys.setWorkspaceState(clinic(), state);
     await service.keys.setRetention(clinic(), 7);
     await service.keys.setUnchanged(clinic(), 'skip');
+    await service.keys.setBreakGlass(clinic(), 'allow');
     const caller = {
       workspace: clinic(),
       principal: { type: 'operator', id: 'test' },

@@ -280,6 +280,30 @@ onEmbeddedEngines((start) => {
     expect(texts()).toContain('The sink silent has made no contact for a day.');
   });
 
+  test('a record that was opened with a reason is named by the time only', async () => {
+    const own = service.workspaceId('glass');
+    const client = service.as((await service.createKey('glass')).key);
+    const patient = samples.patient();
+    await client.post('/integration/patients', patient);
+    await service.keys.setBreakGlass(own, 'allow');
+    await choose({ topics: 'break_glass', mail }, admin, `/workspaces/${own}`);
+    const { visitor } = await signedIn(service, 'viewer', own);
+    const path = `/workspaces/${own}/records/patients/${patient.id}`;
+    await eventually(async () => expect((await visitor.get(path)).text).toContain('with a reason'));
+    await check();
+    expect(server.mails).toEqual([]);
+    await visitor.post(`${path}/break-glass`, { reason: 'The claims desk is closed.' });
+    await eventually(async () => {
+      await check();
+      expect(server.mails).toHaveLength(1);
+    });
+    const [{ raw } = { raw: '' }] = server.mails;
+    expect(raw).toContain('A user without the right for a record opened it with a reason at');
+    for (const hidden of [patient.id, 'claims desk', 'viewer@']) expect(raw).not.toContain(hidden);
+    await check();
+    expect(server.mails).toHaveLength(1);
+  });
+
   test('an address that is none, and a URL that may not be sent to, are refused', async () => {
     const { status, text: page } = await choose({ topics: 'messages_waiting', mail: 'ada', url: 'ftp://a' });
     expect(status).toBe(400);

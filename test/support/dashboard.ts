@@ -62,6 +62,11 @@ export class StoredSession {
     return new StoredSession(stateStore, value);
   }
 
+  /** The session of a visitor without a browser. */
+  static ofVisitor({ cookies }: BrowserlessSession, stateStore: StateStore): StoredSession {
+    return new StoredSession(stateStore, cookies.get('chartledger_session') ?? '');
+  }
+
   /** When it was used last, as far as that is written down; milliseconds since 1970. */
   async lastUsed(): Promise<number> {
     return (await this.#row()).revision / 1000;
@@ -82,6 +87,13 @@ export class StoredSession {
   /** Makes it one whose user proved so long ago who he is. */
   provedBefore(ms: number): Promise<void> {
     return this.#change({ provedAt: Date.now() - ms });
+  }
+
+  /** Makes it one in which the time of a record that was opened with a reason is over. */
+  async endOpenedRecord(): Promise<void> {
+    const { openedRecord } = (await readSession(this.#stateStore, this.#cookie)) ?? {};
+    if (openedRecord === undefined) throw new Error('no record is open');
+    await this.#change({ openedRecord: { ...openedRecord, until: Date.now() - 1 } });
   }
 
   async #change(change: Partial<SessionData>): Promise<void> {

@@ -1,6 +1,11 @@
 import { type Command, Option } from 'commander';
 import { type UnchangedChoice, unchangedChoices } from '../../domain/events/event.ts';
-import { retentionText, type Workspace } from '../../modules/auth/apiKeys.ts';
+import {
+  type BreakGlassChoice,
+  breakGlassChoices,
+  retentionText,
+  type Workspace,
+} from '../../modules/auth/apiKeys.ts';
 import { eventLogName, retentionSetting, withKeys } from '../../server/stores.ts';
 import { example, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
 
@@ -9,8 +14,8 @@ interface JsonOption {
 }
 
 function view({ id, state, createdAt, sandbox = false, ...choices }: Workspace) {
-  const { retention = 'default', unchanged = 'append' } = choices;
-  return { id, state, sandbox, created_at: createdAt, retention, unchanged };
+  const { retention = 'default', unchanged = 'append', breakGlass = 'refuse' } = choices;
+  return { id, state, sandbox, created_at: createdAt, retention, unchanged, break_glass: breakGlass };
 }
 
 /** `chartledger workspaces …` */
@@ -55,13 +60,14 @@ export function addWorkspaceCommands(workspaces: Command): void {
           writeLine(`There are no workspaces yet in the event log ${eventLogName()}.`);
         else
           writeTable(
-            ['WORKSPACE', 'STATE', 'CREATED', 'RETENTION', 'UNCHANGED', 'SANDBOX'],
+            ['WORKSPACE', 'STATE', 'CREATED', 'RETENTION', 'UNCHANGED', 'BREAK-GLASS', 'SANDBOX'],
             found.map((one) => [
               one.id,
               one.state,
               one.created_at,
               retentionText(one.retention, retentionSetting()),
               one.unchanged,
+              one.break_glass,
               one.sandbox ? 'yes' : '-',
             ]),
           );
@@ -102,19 +108,48 @@ export function addWorkspaceCommands(workspaces: Command): void {
       new Option(
         '--unchanged <choice>',
         'what to do with a write that changes no field: append an event as for any other write, or skip it',
-      )
-        .choices(unchangedChoices)
-        .makeOptionMandatory(),
+      ).choices(unchangedChoices),
     )
-    .addHelpText('after', example('chartledger workspaces set north_clinic --unchanged skip'))
-    .action((id: string, { unchanged }: { unchanged: UnchangedChoice }) =>
-      withKeys(async ({ manager }) => {
-        await manager.setUnchanged(id, unchanged);
-        writeLine(
-          unchanged === 'skip'
-            ? `Writes to workspace ${id} that change no field are skipped.`
-            : `Every write to workspace ${id} appends an event.`,
-        );
-      }),
-    );
+    .addOption(
+      new Option(
+        '--break-glass <choice>',
+        'whether users without the right for a record may open it for 30 minutes with a reason: allow or refuse it',
+      ).choices(breakGlassChoices),
+    )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger workspaces set north_clinic --unchanged skip',
+        'chartledger workspaces set north_clinic --break-glass allow',
+      ),
+    )
+    .action(set);
+}
+
+interface SetOptions {
+  unchanged?: UnchangedChoice;
+  breakGlass?: BreakGlassChoice;
+}
+
+async function set(id: string, { unchanged, breakGlass }: SetOptions, command: Command): Promise<void> {
+  if (unchanged === undefined && breakGlass === undefined)
+    command.error('error: specify what to set: --unchanged or --break-glass');
+  await withKeys(async ({ manager }) => {
+    if (unchanged !== undefined) {
+      await manager.setUnchanged(id, unchanged);
+      writeLine(
+        unchanged === 'skip'
+          ? `Writes to workspace ${id} that change no field are skipped.`
+          : `Every write to workspace ${id} appends an event.`,
+      );
+    }
+    if (breakGlass !== undefined) {
+      await manager.setBreakGlass(id, breakGlass);
+      writeLine(
+        breakGlass === 'allow'
+          ? `Users of workspace ${id} without the right for a record may open it with a reason.`
+          : `Users of workspace ${id} open no record without the right for it.`,
+      );
+    }
+  });
 }

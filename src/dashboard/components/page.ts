@@ -92,6 +92,8 @@ export interface DashboardRoute {
   isBackground?: boolean;
   /** An action for others than these that requires a fresh proof of the user's identity (`needsProof`). */
   isSensitive?: boolean;
+  /** A page of one record: users of other roles may open it with a reason, where the workspace allows that. */
+  opensWithReason?: boolean;
   /** The path of the page with its form, where there is no page at its own. */
   page?: string;
   /** Its form is on every page: if sent too late, it is filled in again on the page of its own address. */

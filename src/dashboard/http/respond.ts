@@ -21,6 +21,7 @@ import {
   requestReaders,
 } from '../components/page.ts';
 import { requestsPath } from '../components/urls.ts';
+import { breakGlassPage, isOpened, mayBreakGlass } from './breakGlass.ts';
 import { rememberWorkspace } from './preferences.ts';
 import {
   currentUser,
@@ -121,8 +122,13 @@ async function admitted(
   const visit = createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user });
   const workspace = req.params.workspace as string | undefined;
   const isThere = workspace === undefined || ports.directory.known.workspaces.has(workspace);
-  if (typeof route.roles !== 'string') {
-    await requireRole(ports.eventLog, visit, { ...route, roles: route.roles }, isThere);
+  if (typeof route.roles !== 'string' && !(user && isOpened(ports.directory, visit, route))) {
+    try {
+      await requireRole(ports.eventLog, visit, { ...route, roles: route.roles }, isThere);
+    } catch (error) {
+      if (!mayBreakGlass(ports.directory, visit, route)) throw error;
+      return { page: breakGlassPage(visit, asServiceError(error)) };
+    }
   }
   if (!isThere) throw new ServiceError('not_found', NO_WORKSPACE);
   if (route.query) requireKnownParameters(req.query, route.query);

@@ -90,7 +90,7 @@ function confirmationPage(visit: Visit, route: DashboardRoute, error?: string): 
       title: `${error === undefined ? '' : 'Error: '}Confirm your identity`,
       status: 403,
       body: html`<h1>Confirm your identity</h1>
-<p>To change users, keys, webhooks, sources, workspaces or holds, to erase records or to export a workspace, you must have confirmed your identity within the last ten minutes. Nothing has been changed yet.</p>
+<p>To change users, keys, webhooks, sources, workspaces or holds, to erase records, to export a workspace or to open a record with a reason, you must have confirmed your identity within the last ten minutes. Nothing has been changed yet.</p>
 ${formError(error)}
 ${visit.user.origin === 'openid_connect' ? providerLink(visit, route) : proofForm(visit)}`,
     },

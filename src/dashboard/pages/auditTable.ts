@@ -18,6 +18,7 @@ const accessTexts: Record<AccessAction, string> = {
   'record.history': 'History read',
   'record.proof': 'Version proof read',
   'record.copy': 'Patient copied for the individual',
+  'record.break_glass': 'Record opened without the right, with a reason',
   'record.readiness': 'Encounter readiness read',
   'readiness.export': 'Encounter readiness exported',
   'readiness.simulation': 'Readiness settings simulated',

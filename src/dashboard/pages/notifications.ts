@@ -59,6 +59,10 @@ const topicTexts: Record<Topic, { text: string; hint: string }> = {
     hint: 'Encounters that are not billed come close to the filing limit of the payer.',
   },
   key_expires: { text: 'An API key expires', hint: 'Within seven days.' },
+  break_glass: {
+    text: 'A record is opened with a reason',
+    hint: 'A user without the right for it opened it, where the workspace allows that.',
+  },
   head_late: { text: 'Signed heads are late', hint: 'None was sent for three intervals.' },
   backup_late: { text: 'A backup is late', hint: 'None was taken for two days.' },
 };

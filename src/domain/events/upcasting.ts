@@ -144,6 +144,7 @@ const ownTypes = {
   WorkspaceActivated: [],
   WorkspaceRetentionSet: [],
   WorkspaceUnchangedSet: [],
+  WorkspaceBreakGlassSet: [],
   WorkspaceDeletionStarted: [],
   WorkspaceDeleted: [],
   ApiKeyCreated: [],

@@ -22,6 +22,7 @@ export const accessActions = [
   'record.history',
   'record.proof',
   'record.copy',
+  'record.break_glass',
   'record.readiness',
   'readiness.export',
   'readiness.simulation',

@@ -424,6 +424,16 @@ export async function readAuditTrail(
   return { items, lookedBackTo, next_page_token: next === undefined ? null : encodeToken(next, scope) };
 }
 
+/** Returns the newest matching entries of a workspace's audit trail; it may lag behind the log. Rejects with `unavailable`. */
+export async function newestEntries(
+  { readModels }: TallyPorts,
+  workspace: string,
+  filter: AuditFilter,
+  limit: number,
+): Promise<AuditEntry[]> {
+  return (await readBack(readModels, workspace, filter, limit, undefined)).items;
+}
+
 /** Rejects with `validation_failed` when the trail has no such place: it is that of another log, or of a later state of this one. */
 async function requirePlace(ports: QueryPorts, workspace: string, below: number): Promise<void> {
   const isBeyond = async () => below > ((await loadHead(ports.readModels, workspace))?.size ?? 0);

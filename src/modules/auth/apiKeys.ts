@@ -203,7 +203,13 @@ export interface Workspace {
   retention?: RetentionChoice;
   /** What happens to a write that changes no field, unless the request says; undefined: `append`. */
   unchanged?: UnchangedChoice;
+  /** Whether users without the right for a record may open it with a reason; undefined: `refuse`. */
+  breakGlass?: BreakGlassChoice;
 }
+
+/** Whether users without the right for a record may open it with a reason. */
+export const breakGlassChoices = ['allow', 'refuse'] as const;
+export type BreakGlassChoice = (typeof breakGlassChoices)[number];
 
 /** The deletion of a workspace, from its start. */
 export interface WorkspaceDeletion extends WorkspaceDeletionStarted {
@@ -294,6 +300,12 @@ export interface WorkspaceRetentionSet {
 export interface WorkspaceUnchangedSet {
   workspace: string;
   unchanged: UnchangedChoice;
+}
+
+/** Data of `WorkspaceBreakGlassSet`. */
+export interface WorkspaceBreakGlassSet {
+  workspace: string;
+  break_glass: BreakGlassChoice;
 }
 
 /** Throws `conflict` when a workspace is deleted, or its deletion has started. */
@@ -461,6 +473,11 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
     const { unchanged } = dataAs<WorkspaceUnchangedSet>(data);
     const workspace = known.workspaces.get(metadata.workspace);
     if (workspace) known.workspaces.set(workspace.id, { ...workspace, unchanged });
+  },
+  WorkspaceBreakGlassSet(known, { data, metadata }) {
+    const { break_glass: breakGlass } = dataAs<WorkspaceBreakGlassSet>(data);
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace) known.workspaces.set(workspace.id, { ...workspace, breakGlass });
   },
   WorkspaceDeletionStarted(known, { data, metadata, position: since }) {
     const { reason, messages } = dataAs<WorkspaceDeletionStarted>(data);

@@ -12,6 +12,7 @@ import {
   type ApiKeyPublicKeysSet,
   type ApiKeyRotated,
   arrangePermissions,
+  type BreakGlassChoice,
   endOfReplaced,
   endOfReplacement,
   generateApiKey,
@@ -32,6 +33,7 @@ import {
   refuseDeleted,
   requireRetention,
   type Workspace,
+  type WorkspaceBreakGlassSet,
   type WorkspaceCreated,
   type WorkspaceDeleted,
   type WorkspaceDeletionStarted,
@@ -164,6 +166,16 @@ export class KeyManager {
       if ((workspace.unchanged ?? 'append') === unchanged) return undefined;
       const data: WorkspaceUnchangedSet = { workspace: id, unchanged };
       return { type: 'WorkspaceUnchangedSet', workspace: id, data: { ...data } };
+    });
+  }
+
+  /** Sets whether users without the right for a record may open it with a reason; does nothing when already set so. */
+  async setBreakGlass(id: string, choice: BreakGlassChoice): Promise<void> {
+    await this.#change((known) => {
+      const workspace = requireRemaining(known, id);
+      if ((workspace.breakGlass ?? 'refuse') === choice) return undefined;
+      const data: WorkspaceBreakGlassSet = { workspace: id, break_glass: choice };
+      return { type: 'WorkspaceBreakGlassSet', workspace: id, data: { ...data } };
     });
   }
 

@@ -3,6 +3,8 @@ import type { EventLog } from '../../storage/eventLog.ts';
 import { systemClock } from '../../storage/rateLimiters.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
+import type { AccessAction } from '../audit/recordAccess.ts';
+import { newestEntries } from '../audit/trail.ts';
 import type { ApiKey } from '../auth/apiKeys.ts';
 import { BEHIND_MS, Consumers, consumerLags, SILENT_MS } from '../eventStream/consumers.ts';
 import type { MessageStore } from '../integrations/messages/store.ts';
@@ -53,6 +55,7 @@ export async function causesIn(ports: CausePorts, workspace: string, now: number
     messageCauses(ports, workspace),
     filingCauses(ports, workspace),
     consumerCauses(ports, workspace, now),
+    breakGlassCauses(ports, workspace, now),
   ]);
   return [...found.flat(), ...keyCauses(ports, workspace, now)];
 }
@@ -92,6 +95,18 @@ async function consumerCauses(
       : `An event has waited for the ${type} ${name} for an hour.`;
     const key = `consumer_behind/${workspace}/${name}/${isSilent ? lastContact : oldestAt}`;
     return [{ topic: 'consumer_behind', key, path: `/workspaces/${workspace}/webhooks`, text }];
+  });
+}
+
+async function breakGlassCauses(ports: CausePorts, workspace: string, now: number): Promise<Cause[]> {
+  const action = 'record.break_glass' satisfies AccessAction;
+  const from = new Date(now - DAY_MS).toISOString();
+  const found = await newestEntries(ports, workspace, { action, from }, MOST_COUNTED);
+  return found.map(({ eventId, recordedAt }): Cause => {
+    const at = recordedAt.slice(0, 16).replace('T', ' ');
+    const text = `A user without the right for a record opened it with a reason at ${at} UTC.`;
+    const path = `/workspaces/${workspace}/audit?action=${action}`;
+    return { topic: 'break_glass', key: `break_glass/${eventId}`, path, text };
   });
 }
 

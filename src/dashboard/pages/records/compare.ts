@@ -54,6 +54,7 @@ export function recordCompareRoutes(ports: ComparePorts): DashboardRoute[] {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/compare',
       roles: recordReaders,
+      opensWithReason: true,
       query: Object.keys(querySchema.shape),
       handle: (visit) => comparePage(ports, visit),
     }),

@@ -67,6 +67,7 @@ export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[
       method: 'get',
       path: path + suffix,
       roles: recordReaders,
+      opensWithReason: true,
       query,
       handle: (visit: Visit) => page(ports, visit),
     }) as const;
@@ -149,7 +150,7 @@ ${erasedAt && erasedBanner('document', erasedAt)}
 ${previewed(path, items, req.query.preview)}
 <h2>Timeline</h2>
 ${versionTable(workspace, path, items)}
-${downloadForm(visit, path, items)}
+${visit.may(recordReaders) && downloadForm(visit, path, items)}
 ${next(path, next_page_token, 'Older versions')}`;
   return {
     page: { title: 'Document', section: recordsSection, status: erasedAt ? statusOf.gone : 200, body },

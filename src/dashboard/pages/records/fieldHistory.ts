@@ -115,6 +115,7 @@ export function recordFieldRoutes(ports: FieldPorts): DashboardRoute[] {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/fields/:field',
       roles: recordReaders,
+      opensWithReason: true,
       query: pageParameters,
       handle: (visit) => fieldPage(ports, visit),
     }),

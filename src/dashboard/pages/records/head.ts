@@ -5,7 +5,15 @@ import type { AccessRecorded } from '../../../modules/audit/recordAccess.ts';
 import { currentHolding, type Holding } from '../../../modules/erasure/holdState.ts';
 import { findReferrers } from '../../../modules/erasure/references.ts';
 import type { QueryPorts, RecordView } from '../../../modules/records/queries/records.ts';
-import { admins, type Html, holdKeepers, html, phiReaders, type Visit } from '../../components/page.ts';
+import {
+  admins,
+  type Html,
+  holdKeepers,
+  html,
+  phiReaders,
+  recordReaders,
+  type Visit,
+} from '../../components/page.ts';
 import { heldBanner } from '../../components/records.ts';
 import { recordCrumbs, unlessBehind } from '../../components/recordTable.ts';
 import { badge, bdi, code, day, dayText, time } from '../../components/text.ts';
@@ -110,7 +118,7 @@ function facts(
 function actions({ workspace, may }: Visit, { kind }: CatalogEntry, { id, version }: RecordView): Html {
   const link = (path: string, text: string) =>
     html`<a role="button" class="outline secondary" href="/dashboard${path}">${text}</a>`;
-  return html`<p class="actions">${link(`${recordPath(workspace, kind, id)}/print`, 'Printable page')}
+  return html`<p class="actions">${may(recordReaders) && link(`${recordPath(workspace, kind, id)}/print`, 'Printable page')}
 ${kind === patient.kind && may(phiReaders) && link(copyPath(workspace, id), 'Copy for the patient')}
 ${may(phiReaders) && link(proofPath(workspace, kind, id, version), 'Signed proof')}
 ${may(holdKeepers) && link(recordHoldPath(workspace, kind, id), 'Hold')}

@@ -33,7 +33,7 @@ import { encountersAt } from '../../../modules/records/queries/timeline.ts';
 import { MOST_ENCOUNTERS } from '../../../modules/records/queries/wholeTimeline.ts';
 import { asUnreadable, UnreadableError } from '../../../platform/errors.ts';
 import { coverageLine } from '../../components/coverage.ts';
-import { type Html, html, type Visit } from '../../components/page.ts';
+import { type Html, html, recordReaders, type Visit } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
 import { definitionList, documentTable, fieldValue } from '../../components/records.ts';
 import { namedFields, readinessBadge, recordTable, unlessBehind } from '../../components/recordTable.ts';
@@ -181,7 +181,7 @@ const texts: Record<ReadinessState, string> = {
  */
 export async function encounterReadiness(
   ports: HistoryPorts & QueryPorts,
-  { workspace, req }: Visit,
+  { workspace, req, may }: Visit,
   id: string,
   asOf?: string,
 ): Promise<RecordPart> {
@@ -203,12 +203,13 @@ export async function encounterReadiness(
     ...answerPrincipals(readiness.facts.answers),
   ]);
   const billed = await billedSummary(workspace, names, readiness);
-  const mayChangesStay = asOf === undefined && changesSince(readiness).length > 0;
+  const mayAct = asOf === undefined && may(recordReaders);
+  const mayChangesStay = mayAct && changesSince(readiness).length > 0;
   return {
     body: html`<h2>Readiness</h2>
 <p>${readinessBadge(state)} ${texts[state]}</p>
 ${state === 'voided' && voidFacts(encounter)}
-${findings.length > 0 && findingList(workspace, names, readiness, asOf === undefined)}
+${findings.length > 0 && findingList(workspace, names, readiness, mayAct)}
 ${billed && html`<h3>What was billed</h3>${billed}`}
 ${mayChangesStay && html`<p><a role="button" class="outline secondary" href="/dashboard${acknowledgePath(workspace, id)}">Acknowledge changes</a></p>`}`,
     accesses: [readinessAccess(readiness, asOf)],

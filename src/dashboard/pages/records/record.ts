@@ -56,7 +56,14 @@ interface Shown {
 export function recordStateRoutes(ports: StatePorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/records/:kind/:id';
   const route = (suffix: string, query: readonly string[], handle: (visit: Visit) => Promise<Reply>) =>
-    orErased(ports, { method: 'get', path: suffix, roles: recordReaders, query, handle });
+    orErased(ports, {
+      method: 'get',
+      path: suffix,
+      roles: recordReaders,
+      opensWithReason: true,
+      query,
+      handle,
+    });
   const ofPatient = '/workspaces/:workspace/records/patients/:id';
   return [
     route(`${ofPatient}/encounters`, [], (visit) =>

@@ -65,7 +65,7 @@ export function recordTimelineRoutes(ports: TimelinePorts): DashboardRoute[] {
   const route = (suffix: string, handle: (visit: Visit) => Promise<Reply>) =>
     orErased(ports, { method: 'get', path: path + suffix, roles: recordReaders, query: parameters, handle });
   return [
-    route('', (visit) => timelinePage(ports, visit)),
+    { ...route('', (visit) => timelinePage(ports, visit)), opensWithReason: true },
     route('/print', (visit) => printedTimeline(ports, visit)),
     route('/export', (visit) => exportTimeline(ports, visit)),
   ];
@@ -93,7 +93,7 @@ function askedFor(visit: Visit): Asked {
 }
 
 async function timelinePage(ports: TimelinePorts, visit: Visit): Promise<Reply> {
-  const { req, workspace, caller } = visit;
+  const { req, workspace, caller, may } = visit;
   const entry = kindOf(req.params.kind);
   const id = pathId(req, 'id', entry.title);
   // For an erased one, the page of the record shows what is left.
@@ -141,6 +141,7 @@ ${
     ? html`<div class="page-head"><h2>${changesText(found.total)}</h2>
 ${
   found.total > 0 &&
+  may(recordReaders) &&
   html`<div class="actions"><a role="button" class="outline" href="${withLimits('/export')}" download>Export these ${changesText(found.total)} as CSV</a>
 <a role="button" class="outline secondary" href="${withLimits('/print')}">Print or save as PDF</a></div>`
 }</div>
