@@ -57,6 +57,7 @@ test('everything that lets data out, changes who gets in, stops a clinic or eras
       '/workspaces/:workspace/keys/:id/deactivate',
       '/workspaces/:workspace/keys/:id/delete',
       '/workspaces/:workspace/keys/:id/limits',
+      '/workspaces/:workspace/keys/:id/public-keys',
       '/workspaces/:workspace/keys/:id/recipient',
       '/workspaces/:workspace/keys/:id/rotate',
       '/workspaces/:workspace/keys/new',

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import { clientKeys } from '../support/emr.ts';
 import { eventually } from '../support/eventually.ts';
 import { notePhi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
@@ -185,6 +186,43 @@ describe('the pages of API keys', () => {
     expect(made).toMatchObject({ permissions: ['write:encounter'], rate_limit: 6000 });
     expect(opened).toEqual({ key_id: made?.key_id, networks: null });
     expect(Object.keys(ending ?? {}).sort()).toEqual(['expires_at', 'key_id']);
+  });
+
+  test('public keys are registered and removed; a private key is refused, and what was typed stays', async () => {
+    const { privateJwk, publicJwk } = await clientKeys('ES384', 'emr-2026');
+    const events = await newEvents(dashboard.service, async () => {
+      await createKey('SMART');
+      await toList();
+      await row('SMART').getByRole('link', { name: 'Public keys' }).click();
+      await expectAccessible(page);
+      for (const [typed, problem] of [
+        ['{"keys": ', 'must be a JWK set or a JWK'],
+        [JSON.stringify(privateJwk), 'must not have a private key'],
+      ] as const) {
+        await page.getByLabel('Public keys').fill(typed);
+        await page.getByRole('button', { name: 'Save public keys' }).click();
+        expect(await page.getByRole('alert').textContent()).toContain(problem);
+        expect(await page.getByLabel('Public keys').inputValue()).toBe(typed);
+      }
+      await page.getByLabel('Public keys').fill(JSON.stringify(publicJwk));
+      await page.getByRole('button', { name: 'Save public keys' }).click();
+      expect(await page.getByRole('status').textContent()).toBe(
+        'The public keys of API key SMART were changed.',
+      );
+      await row('SMART').getByRole('link', { name: 'Public keys' }).click();
+      expect(await page.getByLabel('Public keys').inputValue()).toContain('"kid": "emr-2026"');
+      await page.getByLabel('Public keys').fill('');
+      await page.getByRole('button', { name: 'Save public keys' }).click();
+      await row('SMART').getByRole('link', { name: 'Public keys' }).click();
+      expect(await page.getByLabel('Public keys').inputValue()).toBe('');
+    });
+    const changes = events.filter(({ stream }) => stream === 'access');
+    expect(changes.map(({ type }) => type)).toEqual([
+      ...['ApiKeyCreated', 'ApiKeyPublicKeysSet', 'ApiKeyPublicKeysSet'],
+    ]);
+    expect(changes.map(({ data }) => data.public_keys)).toMatchObject([
+      ...[undefined, [{ kid: 'emr-2026', crv: 'P-384' }], []],
+    ]);
   });
 
   test('markup in a name shows as text, and a name that cannot be is refused', async () => {

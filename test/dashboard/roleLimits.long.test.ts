@@ -145,8 +145,8 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/keys',
     'get /workspaces/:workspace/keys/:id/made',
     ...both('/workspaces/:workspace/keys/new'),
-    ...['recipient', 'limits', 'rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
-      both(`/workspaces/:workspace/keys/:id/${action}`),
+    ...['recipient', 'limits', 'public-keys', 'rotate', 'deactivate', 'activate', 'delete'].flatMap(
+      (action) => both(`/workspaces/:workspace/keys/:id/${action}`),
     ),
     ...['new', ':source/edit', ':source/remove'].flatMap((part) =>
       both(`/workspaces/:workspace/sources/${part}`),

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
+import { parseJson } from '../../domain/events/event.ts';
 import { looksLikeApiKey } from '../../modules/auth/apiKeys.ts';
 import { version } from '../../platform/version.ts';
 import { terminal } from '../../server/terminal.ts';
@@ -11,15 +12,6 @@ import { CommandError } from './terminal.ts';
 
 /** The pause after 429 responses that do not say how long. */
 const DEFAULT_PAUSE_SECONDS = 5;
-
-/** Parses a JSON body; undefined for any other. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** Returns the seconds that a 429 response asks to wait. */
 export function retryAfterSeconds(told: number | string | null | undefined): number {

@@ -1,3 +1,4 @@
+import { parseJson } from '../../domain/events/event.ts';
 import {
   type ApiKey,
   kindPermissions,
@@ -12,6 +13,7 @@ import {
 } from '../../modules/auth/apiKeys.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { KeyManager, MAX_ROTATION_SECONDS } from '../../modules/auth/keyManager.ts';
+import { parsePublicKeys } from '../../modules/auth/publicKeys.ts';
 import { grantablePermissions } from '../../modules/auth/users.ts';
 import { deleteKey, webhooksOfKey } from '../../modules/webhooks/manager.ts';
 import type { Webhook, WebhookDirectory } from '../../modules/webhooks/webhook.ts';
@@ -21,9 +23,11 @@ import {
   confirmedChange,
   expiryOptions,
   input,
+  messageOf,
   select,
   termFields,
   termsSent,
+  textArea,
 } from '../components/forms.ts';
 import {
   type DashboardRoute,
@@ -303,6 +307,27 @@ const changes: readonly KeyChange[] = [
     async make({ directory }, key, { form, actor, workspace, notice }) {
       await new KeyManager(directory, actor).setLimits(key.id, limitsSent(form, key));
       notice(`The limits of API key ${key.name} were changed.`);
+      return { redirect: keysPath(workspace) };
+    },
+  },
+  {
+    name: 'public-keys',
+    button: 'Public keys',
+    question: 'Set the public keys of the API key',
+    submit: 'Save public keys',
+    text: 'The holder of the private keys can request access tokens for FHIR (SMART Backend Services). The client ID is the id of the API key.',
+    fields: ({ publicKeys = [] }, _ports, details) =>
+      textArea({
+        ...{ name: 'public_keys', label: 'Public keys', rows: 12, error: messageOf(details, 'public_keys') },
+        hint: 'A JWK set or a JWK: P-384 for ES384, or RSA for RS384. Empty: none.',
+        value: publicKeys.length > 0 ? JSON.stringify({ keys: publicKeys }, null, 2) : '',
+      }),
+    isFor: (state) => state !== 'deleted',
+    async make({ directory }, { id, name }, { form, actor, workspace, notice }) {
+      const text = textOf(form, 'public_keys').trim();
+      const keys = text === '' ? [] : parsePublicKeys(parseJson(text));
+      await new KeyManager(directory, actor).setPublicKeys(id, keys);
+      notice(`The public keys of API key ${name} were changed.`);
       return { redirect: keysPath(workspace) };
     },
   },

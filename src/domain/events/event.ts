@@ -24,6 +24,15 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Parses JSON; undefined for any other text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Casts an event's data or metadata to the shape of its type: only the service itself writes them. */
 export function dataAs<Data extends object>(data: object): Data {
   return data as Data;

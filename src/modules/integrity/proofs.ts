@@ -13,6 +13,7 @@ import {
   isJsonObject,
   type JsonObject,
   type Position,
+  parseJson,
   type RecordedEvent,
 } from '../../domain/events/event.ts';
 import { erasureStep } from '../../domain/events/payloads.ts';
@@ -164,14 +165,6 @@ export function parseStatement<Statement>(
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys : [];
   const field = [...(issue?.path ?? []), ...unknown.slice(0, 1)].join('.');
   return { problem: `${field} does not have the form that this version of Chartledger uses` };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The root of a workspace's tree at some size: the contents of a signed head, without a signature. */

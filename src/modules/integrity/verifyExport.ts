@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { CsvError, parse } from 'csv-parse';
-import { MAX_EVENT_BYTES } from '../../domain/events/event.ts';
+import { MAX_EVENT_BYTES, parseJson } from '../../domain/events/event.ts';
 import { addLeaf, emptyTree, eventLeaf, treeRoot } from '../../domain/merkle.ts';
 import {
   type ErasedLine,
@@ -155,15 +155,6 @@ class LineCheck {
     }
     this.#erasures.check(event);
     if (this.#isComplete) this.#tree = addLeaf(this.#tree, leaf);
-    return undefined;
-  }
-}
-
-/** Returns `undefined` when it is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
     return undefined;
   }
 }

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { parseJson } from '../../../domain/events/event.ts';
 import type { FieldMessage } from '../../../platform/errors.ts';
 import { version } from '../../../platform/version.ts';
-import { failureOf, parseJson, retryAfterSeconds } from '../../lib/client.ts';
+import { failureOf, retryAfterSeconds } from '../../lib/client.ts';
 import { ImportDelayed, ImportError, NothingAccepted } from './source.ts';
 
 /** The parts of an OperationOutcome (FHIR R4, 2.28) that are reported. */

@@ -1,7 +1,7 @@
 import { openAsBlob } from 'node:fs';
 import { basename } from 'node:path';
 import { z } from 'zod';
-import { parseJson } from '../../lib/client.ts';
+import { parseJson } from '../../../domain/events/event.ts';
 import { refusedSchema } from './client.ts';
 import { type ImportJob, note, recordResult } from './send.ts';
 import { type DocumentFile, ImportError } from './source.ts';

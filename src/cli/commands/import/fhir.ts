@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { isJsonObject, type JsonObject } from '../../../domain/events/event.ts';
+import { isJsonObject, type JsonObject, parseJson } from '../../../domain/events/event.ts';
 import { asBatch } from '../../../modules/integrations/fhir/bundle.ts';
 import { terminal } from '../../../server/terminal.ts';
-import { parseJson } from '../../lib/client.ts';
 import {
   type Answer,
   type ImportClient,

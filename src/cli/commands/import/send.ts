@@ -2,9 +2,9 @@ import { closeSync, fchmodSync, fstatSync, fsyncSync, ftruncateSync, openSync, w
 import { promisify } from 'node:util';
 import { gzip as gzipWithCallback } from 'node:zlib';
 import { SingleBar } from 'cli-progress';
+import { parseJson } from '../../../domain/events/event.ts';
 import type { FieldMessage } from '../../../platform/errors.ts';
 import { terminal } from '../../../server/terminal.ts';
-import { parseJson } from '../../lib/client.ts';
 import { type Answer, type ImportClient, refusedBatch, wholeAnswer } from './client.ts';
 import {
   chunks,

@@ -3,15 +3,10 @@ import { appendFile, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
+import { parseJson } from '../../../domain/events/event.ts';
 import { readAssertionKey } from '../../../modules/auth/signAssertion.ts';
 import { terminal } from '../../../server/terminal.ts';
-import {
-  addServiceOptions,
-  parseJson,
-  requireKey,
-  requireUrl,
-  type ServiceOptions,
-} from '../../lib/client.ts';
+import { addServiceOptions, requireKey, requireUrl, type ServiceOptions } from '../../lib/client.ts';
 import { ofFile } from '../../lib/files.ts';
 import { parseInstant } from '../../lib/options.ts';
 import {

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { parseJson } from '../../../domain/events/event.ts';
 import { type AssertionKey, signAssertion } from '../../../modules/auth/signAssertion.ts';
 import { version } from '../../../platform/version.ts';
-import { failureOf, parseJson } from '../../lib/client.ts';
+import { failureOf } from '../../lib/client.ts';
 import { CommandError } from '../../lib/terminal.ts';
 
 const ATTEMPTS = 6;

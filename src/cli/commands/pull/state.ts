@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { parseJson } from '../../lib/client.ts';
+import { parseJson } from '../../../domain/events/event.ts';
 import { CommandError } from '../../lib/terminal.ts';
 import { writeDurably } from '../import/state.ts';
 

@@ -5,15 +5,10 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { parseJson } from '../../../domain/events/event.ts';
 import { version } from '../../../platform/version.ts';
 import { terminal } from '../../../server/terminal.ts';
-import {
-  addServiceOptions,
-  parseJson,
-  requireKey,
-  requireUrl,
-  type ServiceOptions,
-} from '../../lib/client.ts';
+import { addServiceOptions, requireKey, requireUrl, type ServiceOptions } from '../../lib/client.ts';
 import { parseDuration } from '../../lib/options.ts';
 import { example, FAILED, untilInterrupted, writeLine } from '../../lib/terminal.ts';
 import { ImportClient, type ImportedFile, recordImportedFile } from '../import/client.ts';

@@ -1,7 +1,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
+import { parseJson } from '../../../domain/events/event.ts';
 import { splitMessages } from '../../../modules/integrations/hl7/framing.ts';
 import { ServiceError } from '../../../platform/errors.ts';
-import { parseJson } from '../../lib/client.ts';
 import { type ImportClient, refusedSchema } from '../import/client.ts';
 import { ImportDelayed, ImportError } from '../import/source.ts';
 
