@@ -15,6 +15,7 @@ import {
   type Written,
   writtenOf,
 } from '../src/domain/events/payloads.ts';
+import { ownerKind } from '../src/domain/events/streams.ts';
 import { upcast } from '../src/domain/events/upcasting.ts';
 import { changedKind, type EventSubject, eventSubject, subjectKinds } from '../src/domain/records/catalog.ts';
 
@@ -91,7 +92,8 @@ export function auditEntry(recorded: RecordedEvent): AuditEntry {
 /** Returns the entry of an erased event, from what its tombstone says about it: the same as it was before. */
 export function erasedEntry(event: ErasedEvent, listed: ListedEvent): AuditEntry {
   const { kind, record_id: recordId, document_id: documentId, written } = listed;
-  return entryOf(event, written, { kind: kind === 'readiness' ? 'encounter' : kind, recordId, documentId });
+  const about = kind === 'document' ? kind : (ownerKind(kind) ?? kind);
+  return entryOf(event, written, { kind: about, recordId, documentId });
 }
 
 type Place = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'>;

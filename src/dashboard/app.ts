@@ -24,6 +24,7 @@ import {
 } from './pages/account.ts';
 import { auditRoutes } from './pages/audit.ts';
 import { changesRoutes } from './pages/changes.ts';
+import { disclosureFormRoutes } from './pages/disclosureForms.ts';
 import { disclosureRoutes } from './pages/disclosures.ts';
 import { eventsRoutes } from './pages/events.ts';
 import { holdChangeRoutes, holdsRoutes } from './pages/holds.ts';
@@ -121,6 +122,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordPrintRoutes(ports),
     ...recordEraseRoutes(ports),
     ...disclosureRoutes(ports),
+    ...disclosureFormRoutes(ports),
     ...recordCertificateRoutes(ports),
     ...recordProofRoutes(ports),
     ...breakGlassRoutes(ports),

@@ -13,7 +13,14 @@ onEmbeddedEngines((start) => {
   let document: OpenApi;
   beforeAll(async () => {
     service = await start();
-    const { key } = await service.createKey('clinic', ['write', 'read', 'events', 'webhooks', 'settings']);
+    const { key } = await service.createKey('clinic', [
+      'write',
+      'read',
+      'events',
+      'webhooks',
+      'audit',
+      'settings',
+    ]);
     service = Object.assign(service, { key });
     document = await fetchDocument(service);
   });
@@ -35,6 +42,7 @@ onEmbeddedEngines((start) => {
     expect(bodies.map(({ id }) => id).sort()).toEqual([
       ...[
         'acknowledgeBillingChanges',
+        'addPatientDisclosure',
         'answerReadinessFinding',
         'createWebhook',
         'recordEncounterBilled',
@@ -42,7 +50,14 @@ onEmbeddedEngines((start) => {
         'replayWebhook',
         'reportClaimOutcome',
       ],
-      ...['rotateWebhookSecret', 'search', 'setPayerRule', 'setPayerRules', 'updateWebhook'],
+      ...[
+        'rotateWebhookSecret',
+        'search',
+        'setPayerRule',
+        'setPayerRules',
+        'stateDisclosurePurpose',
+        'updateWebhook',
+      ],
     ]);
     const appended = await appendedBy(service, async () => {
       for (const { id, method, address, fields } of bodies) {

@@ -228,7 +228,7 @@ onEveryEngine((start) => {
       const lines = csv.trim().split('\r\n');
       expect(lines).toHaveLength(accounting.length + 1);
       expect(lines[0]).toMatch(
-        /^disclosed_at,recipient,recipient_address,what,purpose,purpose_statement,exempt,exemption,/,
+        /^disclosed_at,recipient,recipient_address,description,purpose,purpose_statement,exempt,exemption,what,/,
       );
       expect(csv).toContain(",'=State registry,not given,");
       expect(csv).toContain(',not given,not given,');

@@ -171,6 +171,7 @@ onEveryEngine((start) => {
       retention: 'default',
       unchanged: 'append',
       break_glass: 'refuse',
+      organization: null,
     });
 
     const table = (await cli('keys', 'list', '--workspace', workspace)).stdout.split('\n');

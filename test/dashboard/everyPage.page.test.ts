@@ -8,6 +8,7 @@ import {
   dashboardPages,
   expectAccessible,
   expectOperable,
+  openDisclosure,
   setUpApp,
   startDashboard,
   type TestDashboard,
@@ -60,6 +61,10 @@ beforeAll(async () => {
     ':kind': 'patients',
     ':documentId': document.document_id,
     ':field': 'city',
+    ':event': await openDisclosure(
+      service.as((await service.createKey('clinic', ['read', 'audit'])).key),
+      patient.id,
+    ),
     ':user': user.id,
     ':hold': hold,
     ':source': 'lab',

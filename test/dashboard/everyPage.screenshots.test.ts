@@ -11,6 +11,7 @@ import { addHold } from '../../src/modules/erasure/holds.ts';
 import {
   addressOf,
   dashboardPages,
+  openDisclosure,
   screenshotFile,
   setUpApp,
   startDashboard,
@@ -73,6 +74,10 @@ beforeAll(async () => {
     ':kind': 'patients',
     ':documentId': documentId,
     ':field': 'city',
+    ':event': await openDisclosure(
+      service.as((await service.keys.createKey(workspace, 'Registry', ['read', 'audit'])).key),
+      patientId,
+    ),
     ':user': (await newUser('eve@clinic.example', 'viewer')).id,
     ':hold': await addHold(service.eventLog, caller, held, 'Case 2031-17'),
     '/workspaces/:workspace/messages/:message': `${root}/messages/${messages.at(-1)}?content=shown`,

@@ -121,6 +121,8 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/patients/:id/disclosures',
     'get /workspaces/:workspace/records/patients/:id/disclosures/print',
     'get /workspaces/:workspace/records/patients/:id/disclosures/export',
+    ...both('/workspaces/:workspace/records/patients/:id/disclosures/add'),
+    ...both('/workspaces/:workspace/records/patients/:id/disclosures/:event/purpose'),
     ...['', '/export', '/undo'].map((part) => `get /workspaces/:workspace/changes${part}`),
     'get /workspaces/:workspace/holds',
     'get /workspaces/:workspace/messages/:message/download',

@@ -7,6 +7,7 @@ import { createUpcaster, currentVersion, eventTypes, upcast } from '../../src/do
 import { catalog } from '../../src/domain/records/catalog.ts';
 import { type DocumentState, evolveDocument } from '../../src/domain/records/document.ts';
 import { evolveRecord, type RecordState } from '../../src/domain/records/fold.ts';
+import { evolveStatements, noStatements } from '../../src/modules/audit/disclosureStatements.ts';
 import { evolveKeys, noKeys } from '../../src/modules/auth/apiKeys.ts';
 import { emptyUsers, evolveUsers } from '../../src/modules/auth/users.ts';
 import { evolveHolds, type HoldState } from '../../src/modules/erasure/holdState.ts';
@@ -77,6 +78,7 @@ function fold(events: RecordedEvent[]): unknown {
       undefined,
     );
   }
+  if (type.startsWith('Disclosure')) return listed(events.reduce(evolveStatements, noStatements));
   if (type.startsWith('Document')) {
     return events.reduce<DocumentState | undefined>(evolveDocument, undefined);
   }

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TreeHeadRow, treeModel } from '../../projections/tree.ts';
 import { newEvent } from '../../src/domain/events/newEvent.ts';
 import {
+  disclosuresStream,
   encounterReadinessStream,
   readinessCountsStream,
   readinessStream,
@@ -90,6 +91,7 @@ onEveryEngine((start) => {
     await service.keys.setRetention(clinic(), 7);
     await service.keys.setUnchanged(clinic(), 'skip');
     await service.keys.setBreakGlass(clinic(), 'allow');
+    await service.keys.setOrganization(clinic(), 'North Clinic');
     const caller = {
       workspace: clinic(),
       principal: { type: 'operator', id: 'test' },
@@ -133,6 +135,17 @@ onEveryEngine((start) => {
       newEvent(caller, 'EncounterReadinessChanged', { ...data, to: 'ready', rules: [], rules_version: '1' }),
     ];
     for (const event of events) await service.eventLog.append(billed, { ...event, id: uuidv7() }, 'any');
+    const about = disclosuresStream(clinic(), String(made.patient));
+    const added = { patient_id: made.patient, disclosed_at: '2026-03-13', means: 'fax' };
+    for (const event of [
+      newEvent(caller, 'DisclosureAdded', { ...added, description: 'Known', recipient: 'Registry' }),
+      newEvent(caller, 'DisclosurePurposeStated', {
+        patient_id: made.patient,
+        event_id: uuidv7(),
+        purpose: 'payment',
+      }),
+    ])
+      await service.eventLog.append(about, { ...event, id: uuidv7() }, 'any');
     const pinged = newEvent(caller, 'WebhookPinged', { webhook_id: 'wh_none' });
     await service.eventLog.append(WEBHOOKS_STREAM, pinged, 'any');
     // The service tells by itself what became of readiness.

@@ -481,6 +481,14 @@ export function addressOf(path: string, things: Readonly<Record<string, string>>
   return things[path] ?? filled;
 }
 
+/** Reads a patient with a key without a purpose, and returns the `event_id` of that disclosure; `reader` may `read` and `audit`. */
+export async function openDisclosure(reader: Pick<Client, 'get'>, patientId: string): Promise<string> {
+  const path = `/integration/patients/${encodeURIComponent(patientId)}`;
+  await reader.get(path);
+  const { body } = await reader.get(`${path}/disclosures?limit=1`);
+  return body.items[0].event_id;
+}
+
 /** The file of a page's screenshot in `docs`. */
 export function screenshotFile(path: string): string {
   const name = path.replace('/workspaces/:workspace', '/workspace').slice(1).replaceAll(/[/:]+/g, '-');

@@ -14,6 +14,7 @@ import { billingEndpoints } from './billing.ts';
 import { claimDraftEndpoints } from './claimDrafts.ts';
 import { codeSetEndpoints } from './codeSets.ts';
 import { consumerEndpoints } from './consumers.ts';
+import { disclosureEndpoints } from './disclosures.ts';
 import { documentEndpoints } from './documents.ts';
 import { eventCatalogEndpoints } from './eventSchemas.ts';
 import { type EventsPorts, readEvents } from './events.ts';
@@ -51,6 +52,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
     readRecordProof(entry),
     readRecordAccesses(entry),
   ]),
+  ...disclosureEndpoints,
   ...readinessEndpoints,
   ...causeEndpoints,
   ...answerEndpoints,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { UnknownSchemaVersion } from '../../domain/events/upcasting.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
+import { purposeGiven, statedPurposeSchema } from '../../modules/audit/disclosureCommands.ts';
 import { onKind } from '../../modules/auth/apiKeys.ts';
 import { positionGone } from '../../modules/eventStream/position.ts';
 import { keyInUse, keyReused } from '../../modules/idempotency/keys.ts';
@@ -78,6 +79,26 @@ const billingResponses = {
       'The rule finds nothing there, or the first request with this `Idempotency-Key` is still in progress.',
     errors: {
       conflict: nothingToAnswer(),
+      idempotency_key_in_use: keyInUse(),
+    },
+  },
+  InvalidDisclosure: {
+    description: 'The body is not valid; nothing was recorded.',
+    errors: {
+      validation_failed: problemOf(() => validate(statedPurposeSchema, {})),
+      malformed_body: malformedBody('is not valid JSON'),
+    },
+  },
+  DisclosureNotFound: {
+    description: 'No accounting of the patient lists such a disclosure, or there is no such patient.',
+    errors: { not_found: notFound('Disclosure') },
+  },
+  PurposeGiven: {
+    description:
+      'The purpose was given when the disclosure was made, or the first request with this `Idempotency-Key` is still in ' +
+      'progress.',
+    errors: {
+      conflict: purposeGiven(),
       idempotency_key_in_use: keyInUse(),
     },
   },

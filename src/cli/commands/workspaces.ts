@@ -14,8 +14,9 @@ interface JsonOption {
 }
 
 function view({ id, state, createdAt, sandbox = false, ...choices }: Workspace) {
-  const { retention = 'default', unchanged = 'append', breakGlass = 'refuse' } = choices;
-  return { id, state, sandbox, created_at: createdAt, retention, unchanged, break_glass: breakGlass };
+  const { retention = 'default', unchanged = 'append', breakGlass = 'refuse', organization = null } = choices;
+  const choice = { retention, unchanged, break_glass: breakGlass, organization };
+  return { id, state, sandbox, created_at: createdAt, ...choice };
 }
 
 /** `chartledger workspaces …` */
@@ -102,7 +103,7 @@ export function addWorkspaceCommands(workspaces: Command): void {
 
   workspaces
     .command('set')
-    .description('Set the defaults of a workspace. Options that are not given keep their values.')
+    .description('Set choices of a workspace. Options that are not given keep their values.')
     .argument('<id>', 'the workspace')
     .addOption(
       new Option(
@@ -116,11 +117,13 @@ export function addWorkspaceCommands(workspaces: Command): void {
         'whether users without the right for a record may open it for 30 minutes with a reason: allow or refuse it',
       ).choices(breakGlassChoices),
     )
+    .option('--organization <name>', 'the organization that it belongs to, for reports that are handed over')
     .addHelpText(
       'after',
       example(
         'chartledger workspaces set north_clinic --unchanged skip',
         'chartledger workspaces set north_clinic --break-glass allow',
+        'chartledger workspaces set north_clinic --organization "North Clinic, Inc."',
       ),
     )
     .action(set);
@@ -129,11 +132,13 @@ export function addWorkspaceCommands(workspaces: Command): void {
 interface SetOptions {
   unchanged?: UnchangedChoice;
   breakGlass?: BreakGlassChoice;
+  organization?: string;
 }
 
-async function set(id: string, { unchanged, breakGlass }: SetOptions, command: Command): Promise<void> {
-  if (unchanged === undefined && breakGlass === undefined)
-    command.error('error: specify what to set: --unchanged or --break-glass');
+async function set(id: string, options: SetOptions, command: Command): Promise<void> {
+  const { unchanged, breakGlass, organization } = options;
+  if (Object.keys(options).length === 0)
+    command.error('error: specify what to set: --unchanged, --break-glass or --organization');
   await withKeys(async ({ manager }) => {
     if (unchanged !== undefined) {
       await manager.setUnchanged(id, unchanged);
@@ -150,6 +155,10 @@ async function set(id: string, { unchanged, breakGlass }: SetOptions, command: C
           ? `Users of workspace ${id} without the right for a record may open it with a reason.`
           : `Users of workspace ${id} open no record without the right for it.`,
       );
+    }
+    if (organization !== undefined) {
+      await manager.setOrganization(id, organization);
+      writeLine(`The organization of workspace ${id} is ${organization.trim() || 'not named'}.`);
     }
   });
 }

@@ -11,9 +11,19 @@ export interface TermOptions {
 
 /** Adds the options for the recipient and purpose of data. */
 export function addTermOptions(command: Command): Command {
+  return addPurposeOptions(
+    command
+      .option(
+        '--recipient <name>',
+        'the organization or person that receives the data, for disclosure reports',
+      )
+      .option('--recipient-address <address>', "the recipient's postal address"),
+  );
+}
+
+/** Adds those of them that say why. */
+export function addPurposeOptions(command: Command): Command {
   return command
-    .option('--recipient <name>', 'the organization or person that receives the data, for disclosure reports')
-    .option('--recipient-address <address>', "the recipient's postal address")
     .addOption(
       new Option('--purpose <purpose>', 'why the data is disclosed (45 CFR 164.528)').choices([
         ...purposes,

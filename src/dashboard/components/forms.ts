@@ -4,7 +4,6 @@ import {
   type NullableTerms,
   type Purpose,
   purposes,
-  type termNames,
   termsOf,
 } from '../../domain/events/payloads.ts';
 import { parseTerms } from '../../modules/audit/disclosureTerms.ts';
@@ -329,7 +328,7 @@ export function termsText({ recipient, purpose }: NullableTerms = {}): HtmlValue
  * it.
  */
 export function termFields(terms: NullableTerms = {}, details?: readonly FieldMessage[]): Html {
-  const line = (name: (typeof termNames)[number], label: string, hint: string) =>
+  const line = (name: 'recipient' | 'recipient_address', label: string, hint: string) =>
     input({
       ...{ name, label, hint, autocomplete: 'off' },
       value: terms[name] ?? '',
@@ -339,19 +338,29 @@ export function termFields(terms: NullableTerms = {}, details?: readonly FieldMe
 <legend>Who receives data, and why</legend>
 ${line('recipient', 'Recipient', 'The organization or person. Disclosure reports name it.')}
 ${line('recipient_address', 'Recipient address', 'If known.')}
-${select({
-  name: 'purpose',
-  label: 'Purpose',
-  value: terms.purpose ?? '',
-  options: [
-    { value: '', text: 'Not given' },
-    ...purposes.map((value) => ({ value, text: purposeTexts[value] })),
-  ],
-  hint: 'An accounting of disclosures (45 CFR 164.528) marks treatment, payment and operations as exempt.',
-  error: messageOf(details, 'purpose'),
-})}
-${line('purpose_statement', 'Purpose statement', 'The basis in one sentence, for the patient. Required for purpose Other.')}
+${purposeFields(terms, details)}
 </fieldset>`;
+}
+
+/** Returns the fields of these that ask why. */
+export function purposeFields(terms: NullableTerms, details?: readonly FieldMessage[]): Html {
+  return html`${select({
+    name: 'purpose',
+    label: 'Purpose',
+    value: terms.purpose ?? '',
+    options: [
+      { value: '', text: 'Not given' },
+      ...purposes.map((value) => ({ value, text: purposeTexts[value] })),
+    ],
+    hint: 'An accounting of disclosures (45 CFR 164.528) marks treatment, payment and operations as exempt.',
+    error: messageOf(details, 'purpose'),
+  })}
+${input({
+  ...{ name: 'purpose_statement', label: 'Purpose statement', autocomplete: 'off' },
+  hint: 'The basis in one sentence, for the patient. Required for purpose Other.',
+  value: terms.purpose_statement ?? '',
+  error: messageOf(details, 'purpose_statement'),
+})}`;
 }
 
 /**

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import type { Request } from 'express';
 import { z } from 'zod';
 import { pathId } from '../../api/schemas/parameters.ts';
-import type { Purpose } from '../../domain/events/payloads.ts';
 import { recordStream } from '../../domain/events/streams.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { requiredDate } from '../../domain/records/schema/fields.ts';
@@ -12,7 +11,6 @@ import {
   type ReportFormat,
   reportFormats,
   reportText,
-  termText,
   whatText,
 } from '../../modules/audit/disclosureFormats.ts';
 import {
@@ -29,7 +27,7 @@ import {
 import { recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../modules/records/queries/records.ts';
 import { ServiceError } from '../../platform/errors.ts';
-import { checkboxes, filterForm, formError, messageOf, purposeTexts } from '../components/forms.ts';
+import { checkboxes, filterForm, formError, messageOf } from '../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -47,8 +45,17 @@ import { type TableColumn, table } from '../components/tables.ts';
 import { badge, code, empty, time } from '../components/text.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../components/time.ts';
 import { disclosuresPath } from '../components/urls.ts';
-import { actionText } from './auditTable.ts';
-import { fileHeader, paperHead, periodWords } from './records/auditorFile.ts';
+import {
+  described,
+  explanation,
+  formTitles,
+  paperTable,
+  purpose,
+  recipient,
+  reportRows,
+  when,
+} from './disclosuresPaper.ts';
+import { fileHeader, paperHead } from './records/auditorFile.ts';
 import { evidenceFooter, type FooterPorts } from './records/evidenceFooter.ts';
 import { readHead } from './records/head.ts';
 
@@ -128,48 +135,37 @@ const statusTexts: Record<DisclosureStatus, [text: string, tone: 'good' | 'bad' 
 };
 
 /** Returns disclosures, or accesses, as a page shows them. */
-function disclosureTable(form: DisclosureForm, items: readonly Disclosure[]): Html {
+function disclosureTable(form: DisclosureForm, items: readonly Disclosure[], path: string): Html {
   const title = form === 'accounting' ? 'Disclosures, newest first' : 'Accesses, newest first';
-  return table(title, form === 'accounting' ? accountingColumns : accessColumns, items);
+  const status = statusColumn(path);
+  const columns =
+    form === 'accounting'
+      ? [when, recipient, what, purpose, status, discloser('Via')]
+      : [when, discloser('Who'), what, recipient, purpose, status];
+  return table(title, columns, items);
 }
-
-const when: TableColumn<Disclosure> = { title: 'When', cell: ({ disclosed_at }) => time(disclosed_at) };
 
 const what: TableColumn<Disclosure> = {
   title: 'What',
   cell: (disclosure) => {
-    const { action, found_by, view } = disclosure;
-    const perhaps = found_by === 'range' ? 'May have included: ' : '';
-    return html`${actionText(action)}${view && html` (${view})`}<br><small class="muted">${perhaps}${whatText(disclosure)}</small>`;
+    const { view } = disclosure;
+    return html`${described(disclosure)}${view && html` (${view})`}<br><small class="muted">${whatText(disclosure)}</small>`;
   },
 };
 
-const recipient: TableColumn<Disclosure> = {
-  title: 'Recipient',
-  cell: (disclosure) =>
-    html`${termText(disclosure, 'recipient')}${
-      disclosure.recipient !== null &&
-      html`<br><small class="muted">${disclosure.recipient_address ?? 'address not given'}</small>`
-    }`,
-};
-
-const purpose: TableColumn<Disclosure> = {
-  title: 'Purpose',
-  cell: (disclosure) => {
-    const text = purposeTexts[disclosure.purpose as Purpose] ?? termText(disclosure, 'purpose');
-    const statement = disclosure.purpose_statement;
-    const isMissing = disclosure.purpose === 'other' && statement === null;
-    return html`${text}${(statement || isMissing) && html`<br><small class="muted">${statement ?? 'no statement given'}</small>`}`;
-  },
-};
-
-const status: TableColumn<Disclosure> = {
-  title: 'Under 45 CFR 164.528',
-  cell: (disclosure) => {
-    const [text, tone] = statusTexts[disclosure.status];
-    return html`${badge(text, tone)}${disclosure.exemption && html`<br><small>${disclosure.exemption}</small>`}`;
-  },
-};
+/** `path`: of the report. */
+function statusColumn(path: string): TableColumn<Disclosure> {
+  return {
+    title: 'Under 45 CFR 164.528',
+    cell: ({ status, exemption, event_id }) => {
+      const [text, tone] = statusTexts[status];
+      const isOpen = status === 'purpose_not_given';
+      return html`${badge(text, tone)}${exemption && html`<br><small>${exemption}</small>`}${
+        isOpen && html`<br><a href="${path}/${event_id}/purpose">State purpose</a>`
+      }`;
+    },
+  };
+}
 
 function discloser(title: string): TableColumn<Disclosure> {
   return {
@@ -181,23 +177,10 @@ function discloser(title: string): TableColumn<Disclosure> {
   };
 }
 
-const accessColumns = [when, discloser('Who'), what, recipient, purpose, status];
-const accountingColumns = [when, recipient, what, purpose, status, discloser('Via')];
-
 const SHOWN_A_PAGE = 50;
 const PRINTED_A_PAGE = 1_000;
 
 const mediaTypes: Record<ReportFormat, string> = { csv: 'text/csv; charset=utf-8', json: 'application/json' };
-
-const titles: Record<DisclosureForm, string> = {
-  access_report: 'Access report',
-  accounting: 'Accounting of disclosures',
-};
-
-const explanations: Record<DisclosureForm, Html> = {
-  access_report: html`Everyone who received, or may have received, data about the patient: the patient’s record, every record that refers or ever referred to it, and their documents.`,
-  accounting: html`The disclosures that 45 CFR 164.528 covers. What the organization’s own workforce saw, and de-identified data, are not disclosures of protected health information. Disclosures for treatment, payment or health care operations are marked exempt (164.528(a)(1)(i)). Disclosures without a purpose are not treated as exempt.`,
-};
 
 interface SeenPorts extends DisclosurePorts, FooterPorts {}
 
@@ -214,6 +197,8 @@ export function disclosureRoutes(ports: SeenPorts): DashboardRoute[] {
 }
 
 const patientIdOf = ({ req }: Visit) => pathId(req, 'id', patient.title);
+/** The full path of the report. */
+const disclosuresOf = (visit: Visit) => `/dashboard${disclosuresPath(visit.workspace, patientIdOf(visit))}`;
 
 async function reportPage(ports: SeenPorts, visit: Visit): Promise<Page> {
   const { req, caller } = visit;
@@ -234,7 +219,7 @@ async function reportPage(ports: SeenPorts, visit: Visit): Promise<Page> {
   const { query, pageToken, limits } = asked;
   const found = await readDisclosures(ports, caller, query, { limit: SHOWN_A_PAGE, pageToken });
   const body = html`${period(found.query)}
-${listed(found, pageToken === undefined)}
+${listed(found, pageToken === undefined, (items) => disclosureTable(query.form, items, disclosuresOf(visit)))}
 ${further(visit, '', limits, found, SHOWN_A_PAGE)}`;
   return framed(ports, visit, query.form, limits, body);
 }
@@ -249,19 +234,19 @@ async function framed(
   refusal?: Refusal,
 ): Promise<Page> {
   const id = patientIdOf(visit);
-  const path = `/dashboard${disclosuresPath(visit.workspace, id)}`;
+  const path = disclosuresOf(visit);
   const top = await headOf(ports, visit, id);
   return {
-    title: titles[form],
+    title: formTitles[form],
     section: recordsSection,
     ...(refusal && { status: refusal.status }),
     body: html`${top}
-<div class="page-head"><h2>${titles[form]}</h2>${!refusal && links(path, form, sent)}</div>
+<div class="page-head"><h2>${formTitles[form]}</h2>${!refusal && links(path, form, sent)}</div>
 <nav class="tabs" aria-label="Reports"><ul>${disclosureForms.map(
       (one) =>
-        html`<li><a href="${path}?form=${one}"${one === form && html` aria-current="page"`}>${titles[one]}</a></li>`,
+        html`<li><a href="${path}?form=${one}"${one === form && html` aria-current="page"`}>${formTitles[one]}</a></li>`,
     )}</ul></nav>
-<p>${explanations[form]}</p>
+${explanation(form)}
 ${formError(refusal?.text)}
 ${disclosureFilter(path, form, sent, refusal)}
 ${body}`,
@@ -314,6 +299,7 @@ function links(path: string, form: DisclosureForm, limits: Record<string, string
   };
   return html`<div class="actions">${link('/export', { format: 'auditor' }, 'Export for the auditor')}
 ${link('/print', {}, 'Print or save as PDF')}
+<a role="button" class="outline secondary" href="${path}/add">Add a disclosure</a>
 <details class="dropdown"><summary role="button" class="outline secondary">More formats</summary><ul>
 <li>${link('/export', { format: 'csv' }, 'Export as CSV')}</li>
 <li>${link('/export', { format: 'json' }, 'Export as JSON')}</li>
@@ -330,35 +316,38 @@ async function printedPage(ports: SeenPorts, visit: Visit): Promise<Page> {
   const view = await recordedPatient(ports, visit, id);
   const back = `${disclosuresPath(workspace, id)}?${new URLSearchParams(limits).toString()}`;
   return {
-    title: `${titles[form]}, printable`,
+    title: `${formTitles[form]}, printable`,
     section: recordsSection,
     body: html`<div class="paper">
-${paperHead(visit, { title: titles[form], back, entry: patient, view, id, rows: reportRows(found.query) })}
-<p>${explanations[form]}</p>
-${listed(found, pageToken === undefined)}
+${paperHead(visit, { title: formTitles[form], back, entry: patient, view, id, rows: reportRows(found.query, found.head) })}
+${explanation(form)}
+${listed(found, pageToken === undefined, (items) => paperTable(form, items))}
 ${further(visit, '/print', limits, found, PRINTED_A_PAGE)}
 ${await evidenceFooter(ports, recordStream(workspace, patient.kind, id))}
 </div>`,
   };
 }
 
-function listed({ items, query, next_page_token }: DisclosurePage, isNewest: boolean): Html {
-  if (items.length > 0) return disclosureTable(query.form, items);
+function listed(
+  { items, next_page_token }: DisclosurePage,
+  isNewest: boolean,
+  show: (items: readonly Disclosure[]) => Html,
+): Html {
+  if (items.length > 0) return show(items);
   if (next_page_token !== null) return html``;
   return empty(isNewest ? 'None in this period. Try a longer one.' : 'Nothing older.');
 }
 
 /** Returns the link to the next page, and says how far an incomplete report goes. */
 function further(
-  { workspace, req }: Visit,
+  visit: Visit,
   suffix: string,
   limits: Record<string, string>,
   { next_page_token: token, lookedBackTo, items }: DisclosurePage,
   limit: number,
 ): Html {
   if (token === null) return html``;
-  const path = `/dashboard${disclosuresPath(workspace, String(req.params.id))}${suffix}`;
-  const url = `${path}?${new URLSearchParams({ ...limits, page_token: token }).toString()}`;
+  const url = `${disclosuresOf(visit)}${suffix}?${new URLSearchParams({ ...limits, page_token: token }).toString()}`;
   const isShort = items.length < limit && lookedBackTo !== null;
   return html`<p class="muted">Earlier entries may exist that are not on this page.${isShort && html` Searched back to ${time(lookedBackTo)}.`}</p>
 <p class="actions"><a role="button" class="outline" href="${url}" rel="next">${isShort ? 'Look further back' : 'Older'}</a></p>`;
@@ -384,19 +373,11 @@ async function download(ports: SeenPorts, visit: Visit): Promise<Reply> {
   let header = '';
   if (asked === 'auditor') {
     const view = await recordedPatient(ports, visit, id);
-    const rows = reportRows(report.query);
-    header = fileHeader(visit, { title: titles[query.form], entry: patient, view, id, rows });
+    const rows = reportRows(report.query, report.head);
+    header = fileHeader(visit, { title: formTitles[query.form], entry: patient, view, id, rows });
   }
   const text = reportText(workspace, report, format, isSummary);
   return { download: { type: mediaTypes[format], name, body: Readable.from(withHeader(header, text)) } };
-}
-
-/** Says what a report covers, for paper and files. */
-function reportRows(query: DisclosureQuery): [string, string][] {
-  return [
-    ['Period', periodWords(query)],
-    ...(query.omitExempt ? [['Left out', 'exempt disclosures'] as [string, string]] : []),
-  ];
 }
 
 async function* withHeader(header: string, text: AsyncIterable<string>): AsyncGenerator<string> {

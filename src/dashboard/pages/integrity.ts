@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { AppPorts } from '../../api/routes/index.ts';
-import { documentIdsOf, kindOfStream, recordIdOf } from '../../domain/events/streams.ts';
+import { documentIdsOf, kindOfStream, ownerKind, recordIdOf } from '../../domain/events/streams.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { recordExport } from '../../modules/integrity/export.ts';
 import type { ExportFormat } from '../../modules/integrity/exportArchive.ts';
@@ -184,7 +184,7 @@ function erasedLink(workspace: string, stream: string): Html {
     return html`<a href="/dashboard${documentsPath(workspace, encounterId, documentId)}">${bdi(documentId)}</a>`;
   }
   const id = recordIdOf(stream);
-  const of = kind === 'readiness' ? 'encounter' : kind;
+  const of = ownerKind(kind) ?? kind;
   return html`<a href="/dashboard${recordPath(workspace, of, id)}">${bdi(id)}</a>`;
 }
 

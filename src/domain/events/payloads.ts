@@ -44,15 +44,22 @@ export function everyTerm({ recipient, recipient_address, purpose, purpose_state
   };
 }
 
-/** Types of the events that replace what was erased of a record, a document, or an encounter's billing: its tombstones. */
+/** Types of the events that replace what was erased of a record, or of what goes with one: its tombstones. */
 export const RECORD_ERASED = 'RecordErased';
 export const DOCUMENT_ERASED = 'DocumentErased';
 export const READINESS_ERASED = 'ReadinessErased';
-export const tombstoneTypes: readonly string[] = [RECORD_ERASED, DOCUMENT_ERASED, READINESS_ERASED];
+export const DISCLOSURES_ERASED = 'DisclosuresErased';
+export const tombstoneTypes: readonly string[] = [
+  RECORD_ERASED,
+  DOCUMENT_ERASED,
+  READINESS_ERASED,
+  DISCLOSURES_ERASED,
+];
 
 /** Returns the tombstone type for streams of a kind. */
 export function tombstoneType(kind: string): string {
   if (kind === 'document') return DOCUMENT_ERASED;
+  if (kind === 'disclosures') return DISCLOSURES_ERASED;
   return kind === 'readiness' ? READINESS_ERASED : RECORD_ERASED;
 }
 
@@ -127,7 +134,7 @@ export interface RecordErased {
   erasure_id: string;
   /** As in the stream's name. */
   kind: string;
-  /** For an encounter's billing: the encounter's id. */
+  /** For an encounter's billing: the encounter's id; for what was stated about disclosures: the patient's. */
   record_id: string;
   /** For a document; `record_id` is then its encounter's. */
   document_id?: string;

@@ -92,6 +92,11 @@ export function encounterReadinessStream(workspace: string, encounterId: string)
   return recordStream(workspace, 'readiness', encounterId);
 }
 
+/** What people stated about disclosures of a patient's data. Erased with the patient. */
+export function disclosuresStream(workspace: string, patientId: string): string {
+  return recordStream(workspace, 'disclosures', patientId);
+}
+
 /** Whether a stream is a `readinessStream` or an `encounterReadinessStream`. */
 export function isReadinessStream(stream: string): boolean {
   return stream.startsWith('readiness', stream.indexOf('.') + 1);
@@ -144,10 +149,22 @@ export function encounterOfDocument(stream: string): string {
   return recordStream(workspaceOfStream(stream), 'encounter', documentIdsOf(stream).encounterId);
 }
 
-/** The stream of the encounter with which a stream is erased: for a document stream or an `encounterReadinessStream`. */
-export function encounterOfStream(stream: string): string {
-  if (kindOfStream(stream) === 'document') return encounterOfDocument(stream);
-  return recordStream(workspaceOfStream(stream), 'encounter', recordIdOf(stream));
+const ownerKinds: Readonly<Record<string, string>> = {
+  document: 'encounter',
+  readiness: 'encounter',
+  disclosures: 'patient',
+};
+
+/** The kind of the record with which streams of a kind are erased; undefined where they are themselves of records. */
+export function ownerKind(kind: string): string | undefined {
+  return Object.hasOwn(ownerKinds, kind) ? ownerKinds[kind] : undefined;
+}
+
+/** The stream of the record with which a stream is erased; of a record, its own. */
+export function ownerOfStream(stream: string): string {
+  const kind = kindOfStream(stream);
+  if (kind === 'document') return encounterOfDocument(stream);
+  return recordStream(workspaceOfStream(stream), ownerKind(kind) ?? kind, recordIdOf(stream));
 }
 
 /**

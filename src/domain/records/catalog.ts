@@ -1,5 +1,6 @@
+import { disclosureTypes } from '../events/disclosureEvents.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import { erasureStep, READINESS_ERASED, RECORD_ERASED } from '../events/payloads.ts';
+import { DISCLOSURES_ERASED, erasureStep, READINESS_ERASED, RECORD_ERASED } from '../events/payloads.ts';
 import { encounterReadinessTypes } from '../events/readinessEvents.ts';
 import { kindOfStream } from '../events/streams.ts';
 import { addEventType } from '../events/upcasting.ts';
@@ -85,6 +86,8 @@ export function eventSubject(event: RecordedEvent): EventSubject {
   const text = (name: string) => data[name] as string | undefined;
   if (type === READINESS_ERASED) return { kind: 'encounter', recordId: text('record_id') };
   if (encounterReadinessTypes.includes(type)) return { kind: 'encounter', recordId: text('encounter_id') };
+  if (type === DISCLOSURES_ERASED) return { kind: 'patient', recordId: text('record_id') };
+  if (disclosureTypes.includes(type)) return { kind: 'patient', recordId: text('patient_id') };
   const kind = changedKind(event);
   if (erasureStep(event)) return { kind, recordId: text('record_id'), documentId: text('document_id') };
   if (kind === 'document') return { kind, recordId: text('encounter_id'), documentId: text('document_id') };

@@ -41,6 +41,7 @@ import type { EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import { allRows, caughtUp } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
+import { ContentReader, type ContentWords } from './contentWords.ts';
 import { type AccessAction, recordFurtherAccess } from './recordAccess.ts';
 
 interface Counted extends Pick<Caller, 'workspace' | 'principal'> {
@@ -218,6 +219,8 @@ interface AccessedVersion {
   position: Position;
   /** Type of the event; undefined if it was erased and nothing records it. */
   type: string | undefined;
+  /** Absent if it was erased, or has no contents. */
+  words?: ContentWords | undefined;
   /** What removed it from the log. */
   erasedBy?: Erasure;
 }
@@ -240,9 +243,10 @@ export interface AccessedSubject {
  */
 export async function accessedSubject(eventLog: EventLog, stream: string): Promise<AccessedSubject> {
   const versions = new Map<number, AccessedVersion>();
+  const contents = new ContentReader();
   for (let from = 0; ; ) {
     const events = await eventLog.readStream(stream, { from, limit: CHUNK });
-    for (const event of events) addVersion(versions, event);
+    for (const event of events) addVersion(versions, event, contents.next(event));
     if (events.length < CHUNK) break;
     from = (events.at(-1)?.revision ?? from) + 1;
     await nextTurn();
@@ -253,7 +257,11 @@ export async function accessedSubject(eventLog: EventLog, stream: string): Promi
   return { kind, ...ids, versions: [...versions.values()].sort((a, b) => a.version - b.version) };
 }
 
-function addVersion(versions: Map<number, AccessedVersion>, event: RecordedEvent): void {
+function addVersion(
+  versions: Map<number, AccessedVersion>,
+  event: RecordedEvent,
+  words: ContentWords | undefined,
+): void {
   const { revision, position, recordedAt, type } = event;
   const step = erasureStep(event);
   if (step !== undefined) {
@@ -271,7 +279,7 @@ function addVersion(versions: Map<number, AccessedVersion>, event: RecordedEvent
       if (one.version <= revision + 1 - parts) one.erasedBy ??= erasedBy;
     }
   }
-  versions.set(revision + 1, { version: revision + 1, position, type });
+  versions.set(revision + 1, { version: revision + 1, position, type, words });
 }
 
 /** Accesses whose ranges are where records begin. */

@@ -46,7 +46,16 @@ const discloser: Columns<Pick<Disclosure, 'principal' | 'webhook_id'>> = [
   ['webhook_id', ({ webhook_id }) => webhook_id ?? undefined],
 ];
 
+const stated: Columns<Disclosure> = [
+  ['purpose_stated_at', ({ purpose_stated }) => purpose_stated?.at],
+  ['purpose_stated_by', ({ purpose_stated }) => nameIn(purpose_stated?.principal)],
+  ['purpose_stated_event_id', ({ purpose_stated }) => purpose_stated?.event_id],
+];
+
+const nameIn = (principal: Disclosure['principal'] | undefined) => principal?.name ?? principal?.id;
+
 const shown: Columns<Disclosure> = [
+  ['means', ({ means }) => means ?? undefined],
   ['action', ({ action }) => action],
   ['found_by', ({ found_by }) => found_by],
   ['view', ({ view }) => view ?? undefined],
@@ -63,27 +72,32 @@ const columns: Record<'access_report' | 'accounting', Columns<Disclosure>> = {
   access_report: [
     ['disclosed_at', ({ disclosed_at }) => disclosed_at],
     ...discloser,
+    ['description', ({ description }) => description],
     ['what', whatText],
     ...shown,
     ['status', ({ status }) => status],
     ...terms,
     ...exempt,
+    ...stated,
     ...request,
   ],
   accounting: [
     ['disclosed_at', ({ disclosed_at }) => disclosed_at],
     ...terms.slice(0, 2),
-    ['what', whatText],
+    ['description', ({ description }) => description],
     ...terms.slice(2),
     ...exempt,
+    ['what', whatText],
     ...discloser,
     ...shown,
+    ...stated,
     ...request,
   ],
 };
 
 const summaryColumns: Columns<DisclosureSummary> = [
   ...terms.slice(0, 2),
+  ['description_first', ({ description }) => description],
   ['what_first', whatText],
   ...terms.slice(2),
   ...exempt,
@@ -93,7 +107,7 @@ const summaryColumns: Columns<DisclosureSummary> = [
   ...discloser,
 ];
 
-/** Describes what was disclosed, without values: `patient p-1 (versions 1-3); document d-1 of encounter e-1`. */
+/** Names what was disclosed by id: `patient p-1 (versions 1-3); document d-1 of encounter e-1`. */
 export function whatText({ what, what_more }: Pick<Disclosure, 'what' | 'what_more'>): string {
   const more = what_more > 0 ? [`${what_more} more`] : [];
   return [...what.map(thingText), ...more].join('; ');
@@ -112,7 +126,7 @@ function thingText({ kind, id, document_id, versions }: DisclosedThing): string 
 /** Yields a report as a file, several lines at a time; a summary is computed from all of it before its first line. */
 export async function* reportText(
   workspace: string,
-  { query, parts }: DisclosureReport,
+  { query, head, parts }: DisclosureReport,
   format: ReportFormat,
   isSummary: boolean,
 ): AsyncGenerator<string> {
@@ -121,15 +135,18 @@ export async function* reportText(
     const rows = async function* () {
       yield await summarizeDisclosures(parts);
     };
-    yield* format === 'csv' ? csv(summaryColumns, rows()) : json(headOf(workspace, query, true), rows());
+    yield* format === 'csv'
+      ? csv(summaryColumns, rows())
+      : json(headOf(workspace, query, head, true), rows());
   } else {
-    yield* format === 'csv' ? csv(columns[form], parts) : json(headOf(workspace, query, false), parts);
+    yield* format === 'csv' ? csv(columns[form], parts) : json(headOf(workspace, query, head, false), parts);
   }
 }
 
 function headOf(
   workspace: string,
-  { patientId, form, from, to }: DisclosureReport['query'],
+  { form, from, to }: DisclosureReport['query'],
+  { organization, patient }: DisclosureReport['head'],
   isSummary: boolean,
 ) {
   return {
@@ -137,7 +154,10 @@ function headOf(
     form,
     summary: isSummary,
     workspace,
-    patient_id: patientId,
+    organization,
+    patient_id: patient.id,
+    patient_name: patient.name,
+    date_of_birth: patient.date_of_birth,
     from: from ?? null,
     to: to ?? null,
     generated_at: new Date().toISOString(),

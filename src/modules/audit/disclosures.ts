@@ -1,12 +1,18 @@
 import type { AuditEntry } from '../../../projections/auditAggregation.ts';
+import type { DisclosureAdded } from '../../domain/events/disclosureEvents.ts';
 import type { Principal } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { everyTerm } from '../../domain/events/payloads.ts';
+import { type DisclosureTerms, everyTerm } from '../../domain/events/payloads.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
-import type { Page, PageRequest } from '../records/queries/paging.ts';
+import { instantOf } from '../../domain/records/schema/isoDates.ts';
+import { recordName } from '../../domain/records/schema/kind.ts';
+import { ServiceError } from '../../platform/errors.ts';
+import { decodeToken, encodeToken, type Page, type PageRequest } from '../records/queries/paging.ts';
 import type { PrincipalNames } from '../records/queries/principalNames.ts';
-import type { QueryPorts } from '../records/queries/records.ts';
+import { type QueryPorts, readRecord } from '../records/queries/records.ts';
 import { AccessIndex, type IndexedAccess, patientThings } from './accessIndex.ts';
+import { describeContents } from './contentWords.ts';
+import { readStatements, type Statement, type StatementsState } from './disclosureStatements.ts';
 import { recordAccess } from './recordAccess.ts';
 import { type AuditFilter, readAuditTrail, wholeAuditTrail } from './trail.ts';
 
@@ -18,7 +24,7 @@ import { type AuditFilter, readAuditTrail, wholeAuditTrail } from './trail.ts';
  * - `internal_use`: by the organization's own workforce, which is a use and not a disclosure (45 CFR 160.103).
  * - `deidentified`: nothing that identified anyone was disclosed (45 CFR 164.502(d), 164.514).
  */
-const disclosureStatuses = [
+export const disclosureStatuses = [
   'accountable',
   'purpose_not_given',
   'exempt',
@@ -32,20 +38,21 @@ const EXEMPTION = '45 CFR 164.528(a)(1)(i)';
 const EXEMPTION_OF_INDIVIDUALS = '45 CFR 164.528(a)(1)(ii)';
 
 /**
- * Returns the status of an entry's access. Users and operators are the workforce, unless they stated a recipient or purpose.
- * Without a purpose nothing is presumed exempt.
+ * Returns the status of an entry's access, given its terms. Users and operators are the workforce, unless they stated a recipient or
+ * purpose. Without a purpose nothing is presumed exempt.
  */
-function disclosureStatus({
-  action,
-  principal,
-  disclosedTo,
-  shown,
-}: Pick<AuditEntry, 'action' | 'principal' | 'disclosedTo' | 'shown'>): DisclosureStatus {
+function disclosureStatus(
+  { action, principal, disclosedTo, shown }: AuditEntry,
+  terms: DisclosureTerms,
+): DisclosureStatus {
   if (isToIndividual(action)) return 'exempt';
   const isWorkforce = principal.type === 'user' || principal.type === 'operator';
   if (isWorkforce && disclosedTo === undefined) return 'internal_use';
   if (shown?.view === 'deidentified') return 'deidentified';
-  const purpose = disclosedTo?.purpose;
+  return statusOfPurpose(terms);
+}
+
+function statusOfPurpose({ purpose }: DisclosureTerms): DisclosureStatus {
   if (purpose === undefined) return 'purpose_not_given';
   return purpose === 'other' ? 'accountable' : 'exempt';
 }
@@ -80,14 +87,22 @@ export interface DisclosedThing {
   versions?: string;
 }
 
-/** One access to a patient's data; reports list the newest first. It contains ids and versions, never the value of a field. */
+/** Somebody, with the name that people call them. */
+type Named = Principal & { name: string | null };
+
+/** One access to a patient's data; reports list the newest first. */
 export interface Disclosure {
-  /** ISO 8601, UTC. What was sent to streams and webhooks is recorded within a minute. */
+  /** ISO 8601, UTC; of one that was added, as sent. What was sent to streams and webhooks is recorded within a minute. */
   disclosed_at: string;
-  /** As in the audit trail: `record.read`, `webhook.sent` … */
+  /** As in the audit trail: `record.read`, `webhook.sent` …; `DisclosureAdded` for one that was not made by the service. */
   action: string;
-  principal: Principal & { name: string | null };
+  /** How it was disclosed, if not by the service. */
+  means: DisclosureAdded['means'] | null;
+  /** Who read or sent the data, or added the disclosure. */
+  principal: Named;
   webhook_id: string | null;
+  /** What was disclosed, in words: without values, except dates of service and categories of documents. */
+  description: string;
   what: DisclosedThing[];
   /** How many more things there were. */
   what_more: number;
@@ -100,6 +115,8 @@ export interface Disclosure {
   recipient_address: string | null;
   purpose: string | null;
   purpose_statement: string | null;
+  /** By whom the purpose was stated later, if it was. */
+  purpose_stated: { at: string; principal: Named; event_id: string } | null;
   status: DisclosureStatus;
   /** The provision that exempts it from accountings. */
   exemption: string | null;
@@ -109,31 +126,80 @@ export interface Disclosure {
   position: number;
 }
 
+/** What a report is made from. */
+interface Sources extends Pick<StatementsState, 'added' | 'purposes'> {
+  sightings: AccessIndex;
+}
+
+/** Returns the terms of an entry: its purpose may have been stated later. */
+function termsOf(
+  id: string,
+  given: DisclosureTerms,
+  { purposes }: Pick<Sources, 'purposes'>,
+): { terms: DisclosureTerms; later: ReturnType<StatementsState['purposes']['get']> } {
+  const later = given.purpose === undefined ? purposes.get(id) : undefined;
+  const { purpose, purpose_statement } = later?.data ?? {};
+  return { terms: later ? { ...given, purpose, purpose_statement } : given, later };
+}
+
+type NameOf = (principal: Principal) => Named;
+
+/** Returns the fields of the terms of an entry. */
+function statedTerms(id: string, given: DisclosureTerms, sources: Sources, nameOf: NameOf) {
+  const { terms, later } = termsOf(id, given, sources);
+  const purpose_stated = later
+    ? { at: later.recordedAt, principal: nameOf(later.metadata.principal), event_id: later.id }
+    : null;
+  return { ...everyTerm(terms), purpose_stated };
+}
+
 /** Converts an audit trail entry, which is a sighting. */
-function toDisclosure(
-  entry: AuditEntry,
-  sightings: AccessIndex,
-  nameOf: (principal: Principal) => string | undefined,
-): Disclosure {
-  const { principal, kind, id, shown, disclosedTo = {} } = entry;
-  const status = disclosureStatus(entry);
-  const things = thingsIn(entry, sightings);
+function toDisclosure(entry: AuditEntry, sources: Sources, nameOf: NameOf): Disclosure {
+  const { principal, kind, id, shown, disclosedTo = {}, eventId } = entry;
+  const status = statusIn(entry, sources);
+  const accessed = sources.sightings.in(entry);
+  const things = thingsIn(entry, accessed);
   return {
     disclosed_at: entry.recordedAt,
     action: entry.action ?? entry.type,
-    principal: { ...principal, name: nameOf(principal) ?? null },
+    means: null,
+    principal: nameOf(principal),
     webhook_id: kind === 'webhook' ? (id ?? null) : null,
+    description: describeContents(entry, accessed),
     what: things.slice(0, MOST_NAMED),
     what_more: Math.max(0, things.length - MOST_NAMED),
     found_by: shown === undefined || shown.things ? 'id' : 'range',
     view: shown?.view ?? null,
-    ...everyTerm(disclosedTo),
+    ...statedTerms(eventId, disclosedTo, sources, nameOf),
     status,
     exemption: status === 'exempt' ? exemptionOf(entry) : null,
     client_ip: entry.clientIp ?? null,
-    request_id: entry.requestId ?? entry.eventId,
-    event_id: entry.eventId,
+    request_id: entry.requestId ?? eventId,
+    event_id: eventId,
     position: entry.position,
+  };
+}
+
+/** Converts a disclosure that the service did not make. */
+function toAdded(
+  { id, data, position, metadata }: Statement<DisclosureAdded>,
+  sources: Sources,
+  nameOf: NameOf,
+): Disclosure {
+  const status = statusOfPurpose(termsOf(id, data, sources).terms);
+  return {
+    disclosed_at: data.disclosed_at,
+    ...{ action: 'DisclosureAdded', means: data.means, webhook_id: null },
+    principal: nameOf(metadata.principal),
+    description: data.description,
+    what: [{ kind: patient.kind, id: data.patient_id }],
+    ...{ what_more: 0, found_by: 'id', view: null },
+    ...statedTerms(id, data, sources, nameOf),
+    status,
+    exemption: status === 'exempt' ? EXEMPTION : null,
+    client_ip: metadata.clientIp ?? null,
+    request_id: metadata.requestId,
+    ...{ event_id: id, position },
   };
 }
 
@@ -141,9 +207,9 @@ function exemptionOf({ action }: AuditEntry): string {
   return isToIndividual(action) ? EXEMPTION_OF_INDIVIDUALS : EXEMPTION;
 }
 
-function thingsIn(entry: AuditEntry, sightings: AccessIndex): DisclosedThing[] {
+function thingsIn(entry: AuditEntry, accessed: readonly IndexedAccess[]): DisclosedThing[] {
   const { kind, id, documentId, shown } = entry;
-  if (shown !== undefined) return sightings.in(entry).map(toThing);
+  if (shown !== undefined) return accessed.map(toThing);
   if (kind === undefined || id === undefined) return [];
   return [{ kind, id, ...(documentId !== undefined && { document_id: documentId }) }];
 }
@@ -208,6 +274,35 @@ function withPeriod(query: DisclosureQuery): DisclosureQuery {
 
 export interface DisclosurePorts extends QueryPorts {
   names: PrincipalNames;
+  directory: {
+    known: { workspaces: ReadonlyMap<string, { id: string; organization?: string | undefined }> };
+  };
+}
+
+/** Whose disclosures a report lists, and who makes it. */
+export interface ReportHead {
+  /** The name of the workspace's organization; without one, the workspace's id. */
+  organization: string;
+  /** As it is now; null for an erased patient, and where there is none. */
+  patient: { id: string; name: string | null; date_of_birth: string | null };
+}
+
+/** Returns the head of a report. Rejects with `unreadable` and `unavailable`. */
+async function reportHead(ports: DisclosurePorts, workspace: string, id: string): Promise<ReportHead> {
+  const record = await readRecord(ports, workspace, patient, id).then(
+    (view) => view.record,
+    (error) => {
+      if (error instanceof ServiceError && error.code === 'gone') return undefined;
+      throw error;
+    },
+  );
+  const { organization = workspace } = ports.directory.known.workspaces.get(workspace) ?? {};
+  const born = record?.date_of_birth;
+  const name = record && recordName(record);
+  return {
+    organization,
+    patient: { id, name: name ?? null, date_of_birth: typeof born === 'string' ? born : null },
+  };
 }
 
 export interface DisclosurePage extends Page<Disclosure> {
@@ -215,11 +310,12 @@ export interface DisclosurePage extends Page<Disclosure> {
   lookedBackTo: string | null;
   /** The query with the period that it covers. */
   query: DisclosureQuery;
+  head: ReportHead;
 }
 
 /**
- * Returns one page of the disclosures of a patient's data, newest first, including every access before the call. Its work is
- * bounded, as that of `readAuditTrail`, and by the number of the patient's own versions. The report is in the audit trail before
+ * Returns one page of the disclosures of a patient's data, newest first, including every access before the call, and beyond the limit
+ * the disclosures of its time that were added. Its work is bounded, as that of `readAuditTrail`, and by the number of the patient's own versions. The report is in the audit trail before
  * it is returned. Rejects with `not_found` when there never was such a patient, and with `unavailable`.
  */
 export async function readDisclosures(
@@ -229,16 +325,47 @@ export async function readDisclosures(
   request: PageRequest,
 ): Promise<DisclosurePage> {
   const query = withPeriod(asked);
-  const { filter, sightings } = await searchFor(ports, caller, query);
-  const { items, ...page } = await readAuditTrail(ports, caller.workspace, filter, request);
-  const disclosures = await toDisclosures(ports, items, sightings);
+  const { filter, sources } = await searchFor(ports, caller, query);
+  const { pageToken, before } = placeOf(request.pageToken);
+  const { items, ...page } = await readAuditTrail(ports, caller.workspace, filter, {
+    limit: request.limit,
+    pageToken,
+  });
+  const next = page.next_page_token;
+  const oldest = items.length < request.limit ? page.lookedBackTo : items.at(-1)?.recordedAt;
+  const from = next === null || !oldest ? Number.NEGATIVE_INFINITY : Math.min(before, Date.parse(oldest));
+  const added = (await addedIn(ports, query, sources)).filter((one) => {
+    const at = timeOf(one);
+    return at >= from && at < before;
+  });
+  const disclosures = [...merge(await toDisclosures(ports, items, sources), added), ...added];
+  const head = await reportHead(ports, caller.workspace, query.patientId);
   await recordReport(ports, caller, query, { limit: request.limit });
-  return { ...page, items: disclosures, query };
+  const next_page_token = next === null ? null : `${next}.${encodeToken(from, [next])}`;
+  return { ...page, items: disclosures, next_page_token, query, head };
+}
+
+/** Splits a page token: the place in the audit trail, and the time (milliseconds since 1970) before which its page begins. */
+function placeOf(token: string | undefined): { pageToken: string | undefined; before: number } {
+  if (token === undefined) return { pageToken: undefined, before: Number.POSITIVE_INFINITY };
+  const [pageToken = '', time = ''] = token.split('.');
+  return { pageToken, before: decodeToken(time, [pageToken]) };
+}
+
+const timeOf = ({ disclosed_at }: Disclosure): number => instantOf(disclosed_at);
+
+/** Yields disclosures, newest first, and before each the later ones of `added`, which are removed from there. */
+function* merge(disclosures: readonly Disclosure[], added: Disclosure[]): Generator<Disclosure> {
+  for (const one of disclosures) {
+    while (added[0] && timeOf(added[0]) >= timeOf(one)) yield added.shift() as Disclosure;
+    yield one;
+  }
 }
 
 /** A whole report, and the query with the period that it covers. */
 export interface DisclosureReport {
   query: DisclosureQuery;
+  head: ReportHead;
   /** Newest first, several at a time. */
   parts: AsyncIterable<Disclosure[]>;
 }
@@ -255,43 +382,111 @@ export async function reportDisclosures(
   how: Record<string, unknown>,
 ): Promise<DisclosureReport> {
   const query = withPeriod(asked);
-  const { filter, sightings } = await searchFor(ports, caller, query);
+  const { filter, sources } = await searchFor(ports, caller, query);
   const entries = await wholeAuditTrail(ports, caller.workspace, filter);
+  const added = await addedIn(ports, query, sources);
+  const head = await reportHead(ports, caller.workspace, query.patientId);
   await recordReport(ports, caller, query, how);
-  return { query, parts: inParts(ports, entries, sightings) };
+  return { query, head, parts: inParts(ports, entries, sources, added) };
+}
+
+/**
+ * Returns the disclosure with an id that an accounting of a patient would list, of any time; undefined when there is none. Nothing is
+ * recorded of it. Rejects as `readDisclosures` does.
+ */
+export async function findDisclosure(
+  ports: DisclosurePorts,
+  caller: Caller,
+  patientId: string,
+  eventId: string,
+): Promise<Disclosure | undefined> {
+  const query = { patientId, form: 'accounting' } as const;
+  const { filter, sources } = await searchFor(ports, caller, query);
+  const { isWanted = () => true } = filter;
+  const only = { ...filter, isWanted: (entry: AuditEntry) => entry.eventId === eventId && isWanted(entry) };
+  const entries = await wholeAuditTrail(ports, caller.workspace, only);
+  for await (const part of inParts(ports, entries, sources, await addedIn(ports, query, sources))) {
+    const found = part.find(({ event_id }) => event_id === eventId);
+    if (found) return found;
+  }
+  return undefined;
 }
 
 async function searchFor(ports: DisclosurePorts, { workspace, requestId }: Caller, query: DisclosureQuery) {
-  const sightings = new AccessIndex(await patientThings(ports, workspace, query.patientId));
+  const things = await patientThings(ports, workspace, query.patientId);
+  const patientIds = things.filter(({ kind }) => kind === patient.kind).map(({ id }) => id);
+  const statements = await readStatements(ports.eventLog, workspace, patientIds);
+  const sources: Sources = { sightings: new AccessIndex(things), ...statements };
   const { form, from, to, omitExempt, patientId } = query;
   const filter: AuditFilter = {
     ...(from !== undefined && { from }),
     ...(to !== undefined && { to }),
-    seen: sightings,
+    seen: sources.sightings,
     scope: ['disclosures', patientId, form, omitExempt],
     // The report does not include itself.
     isWanted: (entry) =>
       entry.eventId !== requestId &&
-      (form === 'access_report' || isAccounted(disclosureStatus(entry), omitExempt)),
+      (form === 'access_report' || isAccounted(statusIn(entry, sources), omitExempt)),
   };
-  return { filter, sightings };
+  return { filter, sources };
+}
+
+function statusIn(entry: AuditEntry, sources: Sources): DisclosureStatus {
+  return disclosureStatus(entry, termsOf(entry.eventId, entry.disclosedTo ?? {}, sources).terms);
+}
+
+/** Returns the disclosures of the query that were added, newest first. Rejects with `unavailable`. */
+async function addedIn(
+  { names }: DisclosurePorts,
+  { from, to, omitExempt }: DisclosureQuery,
+  sources: Sources,
+): Promise<Disclosure[]> {
+  const nameOf = await namesIn(
+    names,
+    sources.added.map(({ metadata }) => metadata.principal),
+    sources,
+  );
+  return sources.added
+    .map((one) => toAdded(one, sources, nameOf))
+    .filter((one) => {
+      const at = timeOf(one);
+      const isLate = to !== undefined && at >= Date.parse(to);
+      return !isLate && (from === undefined || at >= Date.parse(from)) && isAccounted(one.status, omitExempt);
+    })
+    .toSorted((a, b) => timeOf(b) - timeOf(a));
+}
+
+/** Resolves with the names of those who did something, or stated a purpose later. Rejects with `unavailable`. */
+async function namesIn(
+  names: PrincipalNames,
+  principals: readonly Principal[],
+  { purposes }: Sources,
+): Promise<NameOf> {
+  await names.learn([...principals, ...[...purposes.values()].map(({ metadata }) => metadata.principal)]);
+  return (principal) => ({ ...principal, name: names.nameOf(principal) ?? null });
 }
 
 async function* inParts(
   ports: DisclosurePorts,
   entries: AsyncIterable<AuditEntry[]>,
-  sightings: AccessIndex,
+  sources: Sources,
+  added: Disclosure[],
 ): AsyncGenerator<Disclosure[]> {
-  for await (const part of entries) yield await toDisclosures(ports, part, sightings);
+  for await (const part of entries) yield [...merge(await toDisclosures(ports, part, sources), added)];
+  yield added;
 }
 
 async function toDisclosures(
   { names }: DisclosurePorts,
   entries: readonly AuditEntry[],
-  sightings: AccessIndex,
+  sources: Sources,
 ): Promise<Disclosure[]> {
-  await names.learn(entries.map(({ principal }) => principal));
-  return entries.map((entry) => toDisclosure(entry, sightings, (principal) => names.nameOf(principal)));
+  const nameOf = await namesIn(
+    names,
+    entries.map(({ principal }) => principal),
+    sources,
+  );
+  return entries.map((entry) => toDisclosure(entry, sources, nameOf));
 }
 
 async function recordReport(
@@ -314,7 +509,7 @@ export type DisclosureSummary = Pick<
   Disclosure,
   'recipient' | 'recipient_address' | 'purpose' | 'purpose_statement' | 'principal' | 'webhook_id'
 > &
-  Pick<Disclosure, 'status' | 'exemption' | 'what' | 'what_more' | 'action'> & {
+  Pick<Disclosure, 'status' | 'exemption' | 'description' | 'what' | 'what_more' | 'action'> & {
     first_disclosed_at: string;
     last_disclosed_at: string;
     /** How many there were. */
@@ -322,7 +517,7 @@ export type DisclosureSummary = Pick<
   };
 
 /**
- * Summarizes disclosures, given newest first: `what` and `action` are those of the first of the period. Without a recipient each
+ * Summarizes disclosures, given newest first: `description`, `what` and `action` are those of the first of the period. Without a recipient each
  * key and webhook is listed separately, and what was disclosed to a different address or with a different statement is listed
  * separately.
  */
@@ -338,6 +533,7 @@ export async function summarizeDisclosures(parts: AsyncIterable<Disclosure[]>): 
       summaries.set(key, {
         ...{ recipient, recipient_address, purpose, purpose_statement, principal, webhook_id },
         ...{ status, exemption },
+        description: disclosure.description,
         what: disclosure.what,
         what_more: disclosure.what_more,
         action: disclosure.action,

@@ -205,6 +205,8 @@ export interface Workspace {
   unchanged?: UnchangedChoice;
   /** Whether users without the right for a record may open it with a reason; undefined: `refuse`. */
   breakGlass?: BreakGlassChoice;
+  /** The name of the organization that it belongs to, for what is handed over. */
+  organization?: string | undefined;
 }
 
 /** Whether users without the right for a record may open it with a reason. */
@@ -294,6 +296,12 @@ export interface WorkspaceRetentionSet {
   workspace: string;
   /** Years, or `off`, or `default`. */
   retention: RetentionChoice;
+}
+
+/** Data of `WorkspaceOrganizationSet`; `null` withdraws the name. */
+export interface WorkspaceOrganizationSet {
+  workspace: string;
+  organization: string | null;
 }
 
 /** Data of `WorkspaceUnchangedSet`. */
@@ -478,6 +486,12 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
     const { break_glass: breakGlass } = dataAs<WorkspaceBreakGlassSet>(data);
     const workspace = known.workspaces.get(metadata.workspace);
     if (workspace) known.workspaces.set(workspace.id, { ...workspace, breakGlass });
+  },
+  WorkspaceOrganizationSet(known, { data, metadata }) {
+    const { organization } = dataAs<WorkspaceOrganizationSet>(data);
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace)
+      known.workspaces.set(workspace.id, { ...workspace, organization: organization ?? undefined });
   },
   WorkspaceDeletionStarted(known, { data, metadata, position: since }) {
     const { reason, messages } = dataAs<WorkspaceDeletionStarted>(data);

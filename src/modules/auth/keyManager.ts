@@ -37,6 +37,7 @@ import {
   type WorkspaceCreated,
   type WorkspaceDeleted,
   type WorkspaceDeletionStarted,
+  type WorkspaceOrganizationSet,
   type WorkspaceRetentionSet,
   type WorkspaceUnchangedSet,
 } from './apiKeys.ts';
@@ -107,6 +108,7 @@ interface RotatedKey extends CreatedKey {
 }
 
 const MAX_KEY_NAME_LENGTH = 100;
+const MAX_ORGANIZATION_LENGTH = 200;
 
 /** Longest time for which a rotated key is still accepted. */
 export const MAX_ROTATION_SECONDS = 30 * 86_400;
@@ -176,6 +178,25 @@ export class KeyManager {
       if ((workspace.breakGlass ?? 'refuse') === choice) return undefined;
       const data: WorkspaceBreakGlassSet = { workspace: id, break_glass: choice };
       return { type: 'WorkspaceBreakGlassSet', workspace: id, data: { ...data } };
+    });
+  }
+
+  /**
+   * Sets the name of the organization that a workspace belongs to, for what is handed over; an empty one withdraws it. Does nothing
+   * when already set so.
+   */
+  async setOrganization(id: string, name: string): Promise<void> {
+    await this.#change((known) => {
+      const organization = name.trim() || null;
+      if (organization !== null && organization.length > MAX_ORGANIZATION_LENGTH)
+        throw new ServiceError(
+          'validation_failed',
+          `The name of an organization must have at most ${MAX_ORGANIZATION_LENGTH} characters.`,
+        );
+      const workspace = requireRemaining(known, id);
+      if ((workspace.organization ?? null) === organization) return undefined;
+      const data: WorkspaceOrganizationSet = { workspace: id, organization };
+      return { type: 'WorkspaceOrganizationSet', workspace: id, data: { ...data } };
     });
   }
 

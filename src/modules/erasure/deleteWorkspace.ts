@@ -232,6 +232,6 @@ async function erasedSince(
   }
   const counts: { [kind: string]: number } = {};
   for (const kind of kinds.values()) counts[kind] = (counts[kind] ?? 0) + 1;
-  const { document: documents = 0, readiness: _, ...records } = counts;
+  const { document: documents = 0, readiness: _, disclosures: __, ...records } = counts;
   return { records, documents, messages: deletion.messages, position };
 }

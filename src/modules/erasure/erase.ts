@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { bodyOf } from '../../../projections/projection.ts';
 import { recordsModel } from '../../../projections/records.ts';
+import { disclosureTypes } from '../../domain/events/disclosureEvents.ts';
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { erasureStep, tombstoneTypes } from '../../domain/events/payloads.ts';
 import { encounterReadinessTypes } from '../../domain/events/readinessEvents.ts';
-import { encounterOfStream, kindOfStream, recordStream } from '../../domain/events/streams.ts';
+import { kindOfStream, ownerOfStream, recordStream } from '../../domain/events/streams.ts';
 import { catalog } from '../../domain/records/catalog.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import type { ServiceError } from '../../platform/errors.ts';
@@ -15,7 +16,7 @@ import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateRow, StateTable } from '../../storage/stateStore.ts';
 import { untilReached } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
-import { type ErasurePorts, finishErasure, finishErasures, takeDocument, takeReadiness } from './finish.ts';
+import { type ErasurePorts, finishErasure, finishErasures, takeAttached, takeDocument } from './finish.ts';
 import { Groups } from './groups.ts';
 import { currentHolding, ErasureRefused, heldBefore, refuseHeld, requireReason } from './holdState.ts';
 import { purgeErased, purgesTable, Throttle } from './purge.ts';
@@ -24,8 +25,8 @@ import { removeErased } from './removal.ts';
 import { appendTombstones, type ErasureGuard } from './tombstones.ts';
 
 /**
- * Returns the events up to a position that may have been appended after the erasure of their encounter: all except those whose
- * encounter exists in the read model of records. Costs one read of that model; when it lags, all given events are returned.
+ * Returns the events up to a position that may have been appended after the erasure of their record: all except those whose
+ * record exists in the read model of records. Costs one read of that model; when it lags, all given events are returned.
  */
 async function possiblyLate(
   { readModels }: QueryPorts,
@@ -33,9 +34,9 @@ async function possiblyLate(
   position: Position,
 ): Promise<ReadonlySet<RecordedEvent>> {
   if (events.length === 0) return new Set();
-  const streams = new Set(events.map(({ stream }) => encounterOfStream(stream)));
+  const streams = new Set(events.map(({ stream }) => ownerOfStream(stream)));
   const there = await ignoreUnavailable(thereAt(readModels, [...streams], position));
-  return new Set(events.filter(({ stream }) => !there?.has(encounterOfStream(stream))));
+  return new Set(events.filter(({ stream }) => !there?.has(ownerOfStream(stream))));
 }
 
 async function thereAt(
@@ -54,20 +55,21 @@ async function thereAt(
 }
 
 /**
- * Erases what was accepted before the erasure of its encounter but appended after it (a document, or the encounter's billing),
- * and returns the last tombstone; nothing if the event is no such case. Can be repeated. Rejects with `unavailable`, and with
+ * Erases what was accepted before the erasure of its record but appended after it (a document, an encounter's billing, or what was
+ * stated about disclosures of a patient), and returns the last tombstone; nothing if the event is no such case. Can be repeated. Rejects with `unavailable`, and with
  * `unreadable`.
  */
 async function eraseLate(ports: ErasurePorts, event: RecordedEvent): Promise<RecordedEvent[]> {
   const { stream, position } = event;
-  const encounter = encounterOfStream(stream);
-  const [last] = await ports.eventLog.readStream(encounter, { direction: 'backwards', limit: 1 });
+  const [last] = await ports.eventLog.readStream(ownerOfStream(stream), { direction: 'backwards', limit: 1 });
   if (last === undefined || erasureStep(last) !== 'done' || position < last.position) return [];
-  // Its encounter is not erased: a legal hold came first.
+  // Its record is not erased: a legal hold came first.
   if (await heldBefore(ports.eventLog, last, async () => [])) return [];
   const groups = new Groups();
-  const take = kindOfStream(stream) === 'document' ? takeDocument : takeReadiness;
-  const taken = await take(ports, last, stream);
+  const kind = kindOfStream(stream);
+  const taken = await (kind === 'document'
+    ? takeDocument(ports, last, stream)
+    : takeAttached(ports, last, kind === 'disclosures' ? kind : 'readiness'));
   await removeErased(ports, groups, taken);
   groups.throwUnread();
   return taken;
@@ -78,8 +80,8 @@ const GATHER_MS = 1_000;
 /** How many positions the log advances before the place is saved without an erasure. */
 const PLACE_EVERY = 10_000;
 
-/** Event types that may be appended after the erasure of their encounter. */
-const lateTypes: readonly string[] = ['DocumentUploaded', ...encounterReadinessTypes];
+/** Event types that may be appended after the erasure of their record. */
+const lateTypes: readonly string[] = ['DocumentUploaded', ...encounterReadinessTypes, ...disclosureTypes];
 const isLateType = ({ type }: RecordedEvent) => lateTypes.includes(type);
 
 /** How far erasures are complete in each log, by the log's identity. */
@@ -90,7 +92,7 @@ const placeTable: StateTable<{ position: Position }> = {
 
 /**
  * Until the signal, completes every erasure in the log, including those that another process began and did not survive to finish,
- * erases what was appended after the erasure of its encounter, and purges the bytes from the stores' files. If the place is lost,
+ * erases what was appended after the erasure of its record, and purges the bytes from the stores' files. If the place is lost,
  * completed erasures are just checked again. `onFailure` is called for one that comes to an event that cannot be read: the next
  * call begins with it again, and the others are completed; and for a purge that failed, which alone is repeated. Rejects with
  * `unavailable`.

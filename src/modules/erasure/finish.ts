@@ -2,7 +2,7 @@ import { documentsModel } from '../../../projections/records.ts';
 import { dataAs, type Position, type RecordedEvent } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { type RecordErased, tombstoneTypes } from '../../domain/events/payloads.ts';
-import { documentIdsOf, encounterReadinessStream, recordStream } from '../../domain/events/streams.ts';
+import { documentIdsOf, recordStream } from '../../domain/events/streams.ts';
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
@@ -89,10 +89,10 @@ async function finishTogether(
 ): Promise<RecordedEvent[]> {
   const taken = await groups.each(dones, (done) => takeReferrers(ports, groups, done));
   const isEncounter = ({ data }: RecordedEvent) => dataAs<RecordErased>(data).kind === encounter.kind;
-  const encounters = [...dones, ...taken].filter(isEncounter);
+  const records = [...dones, ...taken];
   // Documents that were uploaded before the tombstones of their encounters are then all there.
-  if (encounters.length > 0) await caughtUp(ports, documentsModel);
-  const pieces = await groups.each(encounters, (one) => partsOf(ports, one));
+  if (records.some(isEncounter)) await caughtUp(ports, documentsModel);
+  const pieces = await groups.each(records, (one) => partsOf(ports, one));
   const parts = await groups.each(pieces, (take) => take());
   const all = new Map([...parts, ...taken, ...dones].map((done) => [done.id, done]));
   await removeErased(ports, groups, [...all.values()]);
@@ -129,18 +129,21 @@ async function takeReferrers(
   return taken;
 }
 
-/** Returns the steps that append the tombstones of what goes with an encounter; each returns the last one. */
+/** Returns the steps that append the tombstones of what goes with a record and is none; each returns the last one. */
 async function partsOf(
   ports: ErasurePorts,
   done: RecordedEvent,
 ): Promise<(() => Promise<RecordedEvent[]>)[]> {
+  const { kind } = dataAs<RecordErased>(done.data);
+  if (kind === patient.kind) return [() => takeAttached(ports, done, 'disclosures')];
+  if (kind !== encounter.kind) return [];
   const documents = await ofErased(ports, done, await findDocuments(ports.readModels, done.stream));
   const takeDocuments = documents.map(
     ({ stream }) =>
       () =>
         takeDocument(ports, done, stream),
   );
-  return [...takeDocuments, () => takeReadiness(ports, done)];
+  return [...takeDocuments, () => takeAttached(ports, done, 'readiness')];
 }
 
 /**
@@ -173,21 +176,28 @@ export function takeDocument(
   return takeAlso(ports, done, stream, 'Document', erasure);
 }
 
+/** What goes with a record, in a stream of its id: an encounter's billing, and what was stated about disclosures of a patient. */
+const attachedTitles = { readiness: 'Readiness', disclosures: 'Disclosures' };
+
 /**
- * Appends the tombstones of an encounter's billing along with the encounter, whose last tombstone is given; does nothing if there is
- * none, if another erasure got to it first, or if the id was reused and the events came since. Returns the billing's last
- * tombstone. Rejects with `unavailable`, and with `unreadable`.
+ * Appends the tombstones of what goes with a record, whose last tombstone is given; does nothing if there is none, if another
+ * erasure got to it first, or if the id was reused and the events came since. Returns the last tombstone. Rejects with
+ * `unavailable`, and with `unreadable`.
  */
-export async function takeReadiness(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
+export async function takeAttached(
+  ports: ErasurePorts,
+  done: RecordedEvent,
+  kind: keyof typeof attachedTitles,
+): Promise<RecordedEvent[]> {
   const { eventLog } = ports;
   const { record_id, reason } = dataAs<RecordErased>(done.data);
-  const stream = encounterReadinessStream(done.metadata.workspace, record_id);
+  const stream = recordStream(done.metadata.workspace, kind, record_id);
   const lastOf = (name: string) => eventLog.readStream(name, { direction: 'backwards', limit: 1 });
   const [last] = await lastOf(stream);
   if (last === undefined) return [];
   const [own] = await lastOf(done.stream);
   if (own?.id !== done.id && last.position > done.position && !tombstoneTypes.includes(last.type)) return [];
-  return takeAlso(ports, done, stream, 'Readiness', { kind: 'readiness', record_id, reason });
+  return takeAlso(ports, done, stream, attachedTitles[kind], { kind, record_id, reason });
 }
 
 /**

@@ -1,6 +1,12 @@
 import { dataAs, type Position, type Principal, type RecordedEvent } from '../../domain/events/event.ts';
 import type { RecordErased } from '../../domain/events/payloads.ts';
-import { documentIdsOf, holdsStream, recordStream, workspaceOfStream } from '../../domain/events/streams.ts';
+import {
+  documentIdsOf,
+  holdsStream,
+  ownerKind,
+  recordStream,
+  workspaceOfStream,
+} from '../../domain/events/streams.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
 import { evolveRecord, type RecordState } from '../../domain/records/fold.ts';
 import type { RecordFields } from '../../domain/records/schema/kind.ts';
@@ -260,7 +266,7 @@ export async function heldBefore(
 /** Whether a tombstone is for something erased along with the record that was named. */
 export function goesWithAnother({ data }: RecordedEvent): boolean {
   const { kind, with_patient } = dataAs<RecordErased>(data);
-  return with_patient === true || kind === 'document' || kind === 'readiness';
+  return with_patient === true || ownerKind(kind) !== undefined;
 }
 
 /** Whether a legal hold protects the document of a stream. Rejects with `unreadable` and `unavailable`. */

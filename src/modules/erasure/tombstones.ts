@@ -10,6 +10,7 @@ import {
   tombstoneTypes,
   writtenOf,
 } from '../../domain/events/payloads.ts';
+import { ownerKind, ownerOfStream, recordStream } from '../../domain/events/streams.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
 import { eventLeaf } from '../../domain/merkle.ts';
 import { catalog, referredIds } from '../../domain/records/catalog.ts';
@@ -193,20 +194,20 @@ export async function takenWith(eventLog: EventLog, done: RecordedEvent): Promis
   const { erasure_id, kind, record_id } = dataAs<RecordErased>(done.data);
   if (kind !== patient.kind && kind !== encounter.kind) return [];
   const taken: RecordedEvent[] = [];
-  const encounters = new Set(kind === encounter.kind ? [record_id] : []);
+  const owners = new Set([recordStream(done.metadata.workspace, kind, record_id)]);
   let ownPatient = record_id;
   for await (const event of tombstonesAfter(eventLog, done.position)) {
     const one = dataAs<RecordErased>(event.data);
     if (erasureStep(event) !== 'done' || one.erasure_id !== erasure_id) continue;
-    if (one.kind === 'document' || one.kind === 'readiness') {
-      if (encounters.has(one.record_id)) taken.push(event);
+    if (ownerKind(one.kind) !== undefined) {
+      if (owners.has(ownerOfStream(event.stream))) taken.push(event);
       continue;
     }
     if (kind !== patient.kind) continue;
     if (one.kind === patient.kind && !one.with_patient) ownPatient = one.record_id;
     if (!isOfPatient(one, record_id, ownPatient)) continue;
     taken.push(event);
-    if (one.kind === encounter.kind) encounters.add(one.record_id);
+    owners.add(event.stream);
   }
   return taken;
 }

@@ -1047,6 +1047,133 @@ class EncounterState(TypedDict):
     void_reason: NotRequired[str]
 
 
+class DisclosurePagePatient(TypedDict):
+    id: str
+    # As it is now; `null` for an erased patient
+    name: str | None
+    date_of_birth: str | None
+
+
+DisclosurePage = TypedDict("DisclosurePage", {"items": "list[Disclosure]", "next_page_token": "str | None", "organization": "str", "patient": "DisclosurePagePatient", "from": "str | None", "to": "str | None"})
+
+
+class DisclosurePrincipal(TypedDict):
+    """Who read or sent the data, or added the disclosure"""
+
+    type: Literal["api_key", "source", "user", "operator", "service"]
+    id: str
+    # Name of the key or user; kept after deletion
+    name: str | None
+
+
+class DisclosureWhat(TypedDict):
+    kind: str
+    id: str
+    document_id: NotRequired[str]
+    # `1-3, 5`, where they are known
+    versions: NotRequired[str]
+
+
+class DisclosurePurposeStatedPrincipal(TypedDict):
+    """Who stated it"""
+
+    type: Literal["api_key", "source", "user", "operator", "service"]
+    id: str
+    # Name of the key or user; kept after deletion
+    name: str | None
+
+
+class DisclosurePurposeStated(TypedDict):
+    """By whom the purpose was stated later, if it was"""
+
+    # When
+    at: str
+    # Who stated it
+    principal: DisclosurePurposeStatedPrincipal
+    event_id: str
+
+
+class Disclosure(TypedDict):
+    """An access to a patient's data, as disclosure reports list it."""
+
+    # When; of a disclosure that was added, as it was sent
+    disclosed_at: str
+    # As in the audit trail; `DisclosureAdded` for one that the service did not make
+    action: str
+    # How, if not by the service
+    means: Literal[
+        "telephone", "fax", "mail", "paper", "email", "in_person", "other",
+    ] | None
+    # Who read or sent the data, or added the disclosure
+    principal: DisclosurePrincipal
+    webhook_id: str | None
+    # What was disclosed, in words: no values but dates of service and categories of documents
+    description: str
+    # The same by ids, at most 20
+    what: list[DisclosureWhat]
+    # How many more there were
+    what_more: int
+    # `range`: it lies where a list, stream, webhook or export was shown events, and may have been left out
+    found_by: Literal["id", "range"]
+    view: Literal["reference", "deidentified"] | None
+    recipient: str | None
+    recipient_address: str | None
+    # `null`: not given
+    purpose: Literal["treatment", "payment", "operations", "other"] | None
+    purpose_statement: str | None
+    # By whom the purpose was stated later, if it was
+    purpose_stated: DisclosurePurposeStated | None
+    status: Literal[
+        "accountable", "purpose_not_given", "exempt", "internal_use", "deidentified",
+    ]
+    exemption: str | None
+    client_ip: str | None
+    request_id: str
+    # The entry of the audit trail
+    event_id: str
+    position: int
+
+
+class DisclosureWritten(TypedDict):
+    """It was recorded."""
+
+    # Always `true`
+    success: bool
+    message: str
+    # The event in the audit trail
+    event_id: str
+
+
+class AddedDisclosure(TypedDict):
+    """A disclosure by telephone, fax, mail, on paper or by other means."""
+
+    # When: a date, or a date-time; without an offset in UTC
+    disclosed_at: str
+    # How it was disclosed
+    means: Literal[
+        "telephone", "fax", "mail", "paper", "email", "in_person", "other",
+    ]
+    # What was disclosed, in words for the patient
+    description: str
+    # Name of the organization or person that received the data
+    recipient: str
+    # The recipient's postal address, if known
+    recipient_address: NotRequired[str | None]
+    # Why the data is disclosed. Accountings of disclosures (45 CFR 164.528) mark `treatment`, `payment` and `operations` as exempt
+    purpose: NotRequired[Literal["treatment", "payment", "operations", "other"] | None]
+    # The basis of the disclosures in one sentence, for the patient; required for an accounting if the purpose is `other`
+    purpose_statement: NotRequired[str | None]
+
+
+class StatedPurpose(TypedDict):
+    """The purpose of a disclosure for which none was given."""
+
+    # Why the data were disclosed
+    purpose: Literal["treatment", "payment", "operations", "other"]
+    # The basis of the disclosures in one sentence, for the patient; required for an accounting if the purpose is `other`
+    purpose_statement: NotRequired[str | None]
+
+
 class EncounterReadinessBilledPrincipal(TypedDict):
     """Who recorded it"""
 

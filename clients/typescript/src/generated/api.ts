@@ -614,6 +614,56 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/patients/{id}/disclosures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Account for disclosures of a patient
+         * @description To whom data of the patient, its encounters and their documents went, newest first, with what was disclosed in words: an accounting of disclosures (45 CFR 164.528), or an access report. It also requires a permission to read patients. A page may have fewer items than `limit`, and more where disclosures were added. The report is itself recorded in the audit trail.
+         *
+         *     Needs the permission `audit`.
+         */
+        get: operations["getPatientDisclosures"];
+        put?: never;
+        /**
+         * Add a disclosure
+         * @description Adds a disclosure that the service did not make, such as one by telephone, fax, mail or on paper, to the accounting of disclosures of the patient. It is an event, and is erased with the patient.
+         *
+         *     Needs the permission `write` or `write:patient`.
+         */
+        post: operations["addPatientDisclosure"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/patients/{id}/disclosures/{eventId}/purpose": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * State the purpose of a disclosure
+         * @description States the purpose of a disclosure for which none was given. The entry stays as it is; the accounting of the patient shows the purpose with it, and by whom it was stated. The last one counts. It is an event, and is erased with the patient. It also requires the permission `audit`.
+         *
+         *     Needs the permission `write` or `write:patient`.
+         */
+        post: operations["stateDisclosurePurpose"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/encounters/{id}/readiness": {
         parameters: {
             query?: never;
@@ -3596,6 +3646,169 @@ export interface components {
             voided_at?: string;
             /** @description Why the encounter was voided */
             void_reason?: string;
+        };
+        /** @description A page of a disclosure report. */
+        DisclosurePage: {
+            items: components["schemas"]["Disclosure"][];
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
+            next_page_token: string | null;
+            /** @description The workspace's organization; without one, the workspace's id */
+            organization: string;
+            patient: {
+                id: string;
+                /** @description As it is now; `null` for an erased patient */
+                name: string | null;
+                date_of_birth: string | null;
+            };
+            /** @description The beginning of the period */
+            from: string | null;
+            to: string | null;
+        };
+        /** @description An access to a patient's data, as disclosure reports list it. */
+        Disclosure: {
+            /** @description When; of a disclosure that was added, as it was sent */
+            disclosed_at: string;
+            /**
+             * @description As in the audit trail; `DisclosureAdded` for one that the service did not make
+             * @example record.read
+             */
+            action: string;
+            /**
+             * @description How, if not by the service
+             * @enum {string|null}
+             */
+            means: "telephone" | "fax" | "mail" | "paper" | "email" | "in_person" | "other" | null;
+            /** @description Who read or sent the data, or added the disclosure */
+            principal: {
+                /** @enum {string} */
+                type: "api_key" | "source" | "user" | "operator" | "service";
+                id: string;
+                /** @description Name of the key or user; kept after deletion */
+                name: string | null;
+            };
+            webhook_id: string | null;
+            /** @description What was disclosed, in words: no values but dates of service and categories of documents */
+            description: string;
+            /** @description The same by ids, at most 20 */
+            what: {
+                kind: string;
+                id: string;
+                document_id?: string;
+                /** @description `1-3, 5`, where they are known */
+                versions?: string;
+            }[];
+            /** @description How many more there were */
+            what_more: number;
+            /**
+             * @description `range`: it lies where a list, stream, webhook or export was shown events, and may have been left out
+             * @enum {string}
+             */
+            found_by: "id" | "range";
+            /** @enum {string|null} */
+            view: "reference" | "deidentified" | null;
+            recipient: string | null;
+            recipient_address: string | null;
+            /**
+             * @description `null`: not given
+             * @enum {string|null}
+             */
+            purpose: "treatment" | "payment" | "operations" | "other" | null;
+            purpose_statement: string | null;
+            /** @description By whom the purpose was stated later, if it was */
+            purpose_stated: {
+                /**
+                 * Format: date-time
+                 * @description When
+                 * @example 2026-03-14T09:30:00.000Z
+                 */
+                at: string;
+                /** @description Who stated it */
+                principal: {
+                    /** @enum {string} */
+                    type: "api_key" | "source" | "user" | "operator" | "service";
+                    id: string;
+                    /** @description Name of the key or user; kept after deletion */
+                    name: string | null;
+                };
+                /** Format: uuid */
+                event_id: string;
+            } | null;
+            /** @enum {string} */
+            status: "accountable" | "purpose_not_given" | "exempt" | "internal_use" | "deidentified";
+            exemption: string | null;
+            client_ip: string | null;
+            /** Format: uuid */
+            request_id: string;
+            /**
+             * Format: uuid
+             * @description The entry of the audit trail
+             */
+            event_id: string;
+            position: number;
+        };
+        /** @description It was recorded. */
+        DisclosureWritten: {
+            /** @description Always `true` */
+            success: boolean;
+            message: string;
+            /**
+             * Format: uuid
+             * @description The event in the audit trail
+             * @example 019cebb7-54c0-7c1e-9b3a-5f0a6d2c8e41
+             */
+            event_id: string;
+        };
+        /** @description A disclosure by telephone, fax, mail, on paper or by other means. */
+        AddedDisclosure: {
+            /**
+             * @description When: a date, or a date-time; without an offset in UTC
+             * @example 2026-03-14
+             */
+            disclosed_at: string;
+            /**
+             * @description How it was disclosed
+             * @enum {string}
+             */
+            means: "telephone" | "fax" | "mail" | "paper" | "email" | "in_person" | "other";
+            /**
+             * @description What was disclosed, in words for the patient
+             * @example Immunization record of 2025
+             */
+            description: string;
+            /**
+             * @description Name of the organization or person that received the data
+             * @example State registry
+             */
+            recipient: string;
+            /**
+             * @description The recipient's postal address, if known
+             * @example 12 Main St, Omaha, NE 68102
+             */
+            recipient_address?: string | null;
+            /**
+             * @description Why the data is disclosed. Accountings of disclosures (45 CFR 164.528) mark `treatment`, `payment` and `operations` as exempt
+             * @example payment
+             * @enum {string|null}
+             */
+            purpose?: "treatment" | "payment" | "operations" | "other" | null;
+            /**
+             * @description The basis of the disclosures in one sentence, for the patient; required for an accounting if the purpose is `other`
+             * @example Claims of the clinic are submitted on its behalf
+             */
+            purpose_statement?: string | null;
+        };
+        /** @description The purpose of a disclosure for which none was given. */
+        StatedPurpose: {
+            /**
+             * @description Why the data were disclosed
+             * @enum {string}
+             */
+            purpose: "treatment" | "payment" | "operations" | "other";
+            /**
+             * @description The basis of the disclosures in one sentence, for the patient; required for an accounting if the purpose is `other`
+             * @example Claims of the clinic are submitted on its behalf
+             */
+            purpose_statement?: string | null;
         };
         /** @description Whether an encounter can be billed, and what is in the way. */
         EncounterReadiness: {
@@ -6862,6 +7075,131 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AccessPage"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    getPatientDisclosures: {
+        parameters: {
+            query?: {
+                /** @description Items per page, 1 to 1,000 */
+                limit?: number;
+                /** @description The `next_page_token` of the previous page */
+                page_token?: string;
+                /** @description `accounting`: the disclosures that 45 CFR 164.528 covers; `access_report`: everybody who received data, or may have */
+                form?: "access_report" | "accounting";
+                /** @description Disclosed at or after this time; default: six years ago, or the beginning for an `access_report` */
+                from?: string;
+                /** @description Disclosed before this time; default: now */
+                to?: string;
+                /** @description Of an accounting: leaves out what is exempt */
+                omit_exempt?: "true" | "false";
+            };
+            header?: never;
+            path: {
+                /** @description The `id` that the patient was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the report. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DisclosurePage"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    addPatientDisclosure: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The `id` that the patient was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddedDisclosure"];
+            };
+        };
+        responses: {
+            /** @description It is durably recorded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DisclosureWritten"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    stateDisclosurePurpose: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The `id` that the patient was sent with, percent-encoded */
+                id: string;
+                /** @description The `event_id` of the disclosure */
+                eventId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StatedPurpose"];
+            };
+        };
+        responses: {
+            /** @description It is durably recorded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DisclosureWritten"];
                 };
             };
             /** @description An error */

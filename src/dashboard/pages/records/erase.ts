@@ -1,6 +1,6 @@
 import { documentsModel } from '../../../../projections/records.ts';
 import { pathId } from '../../../api/schemas/parameters.ts';
-import { kindOfStream, recordStream } from '../../../domain/events/streams.ts';
+import { kindOfStream, ownerKind, recordStream } from '../../../domain/events/streams.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
 import { patient } from '../../../domain/records/kinds/patient.ts';
 import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
@@ -171,7 +171,7 @@ async function erase(ports: ErasePorts, { entry, id }: Subject, visit: Visit): P
     withEncounters: valuesOf(form, 'with_encounters').length > 0,
   });
   const kinds = tombstones.slice(1).map(({ stream }) => kindOfStream(stream));
-  const others = countByKind(kinds.filter((kind) => kind !== 'readiness'));
+  const others = countByKind(kinds.filter((kind) => kind === 'document' || ownerKind(kind) === undefined));
   const end = isComplete
     ? erasedBytesText(ports)
     : 'It can no longer be read. The read models are behind: the service completes the erasure automatically.';
