@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { readinessDetails } from '../api/routes/service.ts';
-import { Consumers, consumerLags } from '../modules/eventStream/consumers.ts';
+import { consumerLags, storedConsumers } from '../modules/eventStream/consumers.ts';
 import { type ProcessHealth, type Readiness, readiness } from '../modules/health.ts';
 import { add, shownCounts, type Tally, talliesModel, tallyId } from '../modules/readiness/counts.ts';
 import { readModelLag } from '../modules/records/queries/records.ts';
@@ -84,10 +84,10 @@ async function observeWebhooks({
 }
 
 async function observeConsumers({ eventLog, stateStore, directory }: OpenStores): Promise<SeriesReport[]> {
-  const consumers = new Consumers({ stateStore, clock: systemClock });
-  const active = [...directory.known.workspaces.values()].filter(({ state }) => state === 'active');
-  const lists = await Promise.all(active.map(({ id }) => consumers.list(id)));
-  const lags = await consumerLags(eventLog, lists.flat());
+  const { workspaces } = directory.known;
+  const consumers = await storedConsumers(stateStore);
+  const active = consumers.filter(({ workspace }) => workspaces.get(workspace)?.state === 'active');
+  const lags = await consumerLags(eventLog, active);
   const now = systemClock.now();
   const longest = (times: number[]) => Math.max(0, ...times.map((time) => (now - time) / 1_000));
   return [

@@ -190,7 +190,8 @@ async function openApiPorts(
   // What cannot be removed now is removed next time.
   const prune = () => Promise.allSettled([ports.reservations.prune(), ports.assertions.prune()]);
   const pruning = setInterval(prune, PRUNE_EVERY_MS);
-  const noteConsumers = () => ports.consumers.flush().catch(() => undefined);
+  const isActive = (workspace: string) => directory.known.workspaces.get(workspace)?.state === 'active';
+  const noteConsumers = () => ports.consumers.flush(isActive).catch(() => undefined);
   const noting = setInterval(noteConsumers, NOTE_CONSUMERS_EVERY_MS);
   const close = async () => {
     clearInterval(pruning);

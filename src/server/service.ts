@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ConnectionTimes } from '../api/mllp/connection.ts';
 import type { HttpTimes } from '../api/server/httpServer.ts';
@@ -219,6 +220,20 @@ export function startupText({ url, firstKey, setupUrl }: Service): string {
   return `${lines.join('\n')}\n\n`;
 }
 
+/** How long background work has to end once requests have, before it is cut off, as a crash would do. */
+const BACKGROUND_SECONDS = 5;
+
+/** Resolves with whether `work` ends in time; rejects with its error if it fails in time. */
+async function endsWithin(work: Promise<void>, ms: number): Promise<boolean> {
+  const ended = new AbortController();
+  const isLate = sleep(ms, true, { signal: ended.signal }).catch(() => true);
+  try {
+    return await Promise.race([work.then(() => true), isLate.then(() => false)]);
+  } finally {
+    ended.abort();
+  }
+}
+
 const SETUP =
   'the dashboard has no user yet: this link makes its first administrator, once, within 24 hours; it is not shown again';
 const STDOUT = 1;
@@ -278,8 +293,9 @@ export async function serve(env: Record<string, string | undefined>, stopping: A
     else if (setupUrl) logger.info({ setupUrl }, SETUP);
     if (!stopping.aborted) await once(stopping, 'abort');
     logger.info('stopping');
-    await service.stop();
-    logger.info('stopped');
+    const isStopped = await endsWithin(service.stop(), (config.drainSeconds + BACKGROUND_SECONDS) * 1_000);
+    if (isStopped) logger.info('stopped');
+    else logger.warn('stopped before all background work had ended; it goes on at the next start');
     return 0;
   } catch (error) {
     if (stopping.aborted) return 0;

@@ -5,7 +5,7 @@ import { expectAccessible, startDashboard, type TestDashboard, takePictures } fr
 import { eventually } from '../support/eventually.ts';
 import { notePhi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { newEvents, startTestService, type TestService } from '../support/service.ts';
+import { accessesBy, newEvents, startTestService, type TestService } from '../support/service.ts';
 import { HookEndpoint, hookUrl, openLoopback } from '../support/webhooks.ts';
 
 describe('the pages of webhooks', () => {
@@ -59,6 +59,22 @@ describe('the pages of webhooks', () => {
   }
 
   const typesOf = (events: RecordedEvent[]) => events.map(({ type }) => type);
+
+  test('a reader that no longer reads is removed after a question, which the audit trail says', async () => {
+    const { key } = await service.createKey('clinic', ['write', 'events']);
+    await service.as(key).get('/events?consumer=lake&resume=true');
+    await page.goto(list);
+    await page.getByRole('link', { name: 'Remove lake' }).click();
+    expect(await heading()).toBe('Remove the consumer lake?');
+    expect(await page.locator('main').textContent()).toContain('it begins again at the first event');
+    await expectAccessible(page);
+    const accesses = await accessesBy(service, () => button('Remove consumer').click());
+    expect(accesses).toEqual([
+      expect.objectContaining({ action: 'consumer.removed', query: { consumer: 'lake' } }),
+    ]);
+    expect(await notice()).toBe('Consumer lake was removed.');
+    expect(await page.getByRole('link', { name: 'Remove lake' }).count()).toBe(0);
+  });
 
   test('a webhook is made, its secret shown once; it is pinged, sends, and sends again', async () => {
     const changes = await changesBy(async () => {

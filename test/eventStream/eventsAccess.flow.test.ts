@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { unavailable } from '../../src/platform/errors.ts';
-import { Client } from '../support/client.ts';
+import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { EventReader, eventsOf } from '../support/log.ts';
 import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, startFaultyApp, type TestService } from '../support/service.ts';
-import { createWebhook } from '../support/webhooks.ts';
+import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
 const sse = { accept: 'text/event-stream' };
 
@@ -164,92 +162,5 @@ onEmbeddedEngines((start) => {
       expect([live.status, live.headers['content-type'], live.text]).toEqual([200, 'text/event-stream', '']);
     });
     expect(accesses).toEqual([]);
-  });
-
-  test('a reader that names itself is listed with how far behind it is, next to webhooks, until it is removed', async () => {
-    const { key } = await service.createKey('named', ['write', 'events', 'webhooks']);
-    const client = service.as(key);
-    const receiver = await createWebhook(client, { url: 'https://hooks.example.com/events' });
-    for (let index = 0; index < 3; index += 1) await client.post('/integration/payers', samples.payer());
-    const page = '/events?consumer=warehouse&kinds=payer&limit=2';
-    const consumers = async () => (await client.get('/integration/consumers')).body.items;
-    let position = '';
-    const appended = await appendedBy(service, async () => {
-      position = String((await client.get(page)).headers['chartledger-position']);
-      const named = { type: 'reader', name: 'warehouse', contents: 'full', resumes: false };
-      const webhook = { type: 'webhook', name: receiver.id, contents: 'reference' };
-      expect(await consumers()).toMatchObject([{ ...named, pending: 3 }, webhook]);
-      await client.get(`${page}&after=${position}`);
-      const [behind] = await consumers();
-      expect(behind).toMatchObject({ ...named, position, pending: 1 });
-      expect(Date.parse(behind.last_contact_at)).toBeGreaterThan(Date.parse(behind.oldest_pending_at));
-      const live = await EventReader.open(client, '/events?consumer=live', { 'last-event-id': position });
-      await live.count(1);
-      await eventually(async () =>
-        expect(await consumers()).toMatchObject([{ name: 'live', pending: 0 }, {}, {}]),
-      );
-      live.kill();
-    });
-    expect(appended).toEqual([]);
-    expect((await client.send('/integration/consumers/warehouse', { method: 'DELETE' })).status).toBe(200);
-    expect((await consumers()).map(({ name }: { name: string }) => name)).toEqual(['live', receiver.id]);
-    expect((await client.send('/integration/consumers/warehouse', { method: 'DELETE' })).status).toBe(404);
-    const reader = service.as((await service.createKey('named', ['events'])).key);
-    expect((await reader.get('/integration/consumers')).body.items).toMatchObject([{ name: 'live' }]);
-  });
-
-  test('a reader that asks for it goes on without a position, also after a restart, at the last one that it sent', async () => {
-    const own = await start();
-    try {
-      const client = own.as((await own.createKey('kept', ['write', 'events'])).key);
-      const ids = Array.from({ length: 5 }, () => samples.payer());
-      for (const payer of ids) await client.post('/integration/payers', payer);
-      const path = '/events?consumer=warehouse&resume=true&limit=2';
-      const read = async (query = '', by = client) => {
-        const response = await by.get(`${path}${query}`);
-        const subjects = eventsOf(response).map(({ subject }) => subject);
-        const found = subjects.map((subject) => ids.findIndex(({ id }) => subject === `payer/${id}`));
-        return { found, position: String(response.headers['chartledger-position']) };
-      };
-      const first = await read();
-      expect(first.found).toEqual([0, 1]);
-      expect((await read(`&after=${first.position}`)).found).toEqual([2, 3]);
-      expect((await read()).found).toEqual([2, 3]);
-      await own.restart();
-      const again = own.as(client.key);
-      expect((await read('', again)).found).toEqual([2, 3]);
-      expect((await again.get('/events?consumer=warehouse&limit=2')).body).not.toEqual('');
-      for (const [query, headers, field] of [
-        ['?resume=true', {}, 'resume'],
-        ['?resume=true&consumer=warehouse', sse, 'resume'],
-        ['?consumer=Ware%20house', {}, 'consumer'],
-      ] as const) {
-        const refused = await again.get(`/events${query}`, headers);
-        expect(refused).toMatchObject({ status: 400, body: { details: [{ field }] } });
-      }
-    } finally {
-      await own.stop();
-    }
-  });
-
-  test('reading as a consumer writes nothing to the state store, and needs it only to resume', async () => {
-    const { client } = await fresh();
-    await client.post('/integration/payers', samples.payer());
-    const away = () => Promise.reject(unavailable('state store'));
-    const writes: string[] = [];
-    const save = async ({ name }: { name: string }) => void writes.push(name);
-    const [quiet, without] = [
-      await startFaultyApp(service, { stateStore: { save } }),
-      await startFaultyApp(service, { stateStore: { load: away, page: away } }),
-    ];
-    const as = ({ url }: Client) => new Client(url, client.key);
-    for (let index = 0; index < 50; index += 1) {
-      expect((await as(quiet).get('/events?consumer=many&after=0')).status).toBe(200);
-    }
-    expect(writes).toEqual([]);
-    expect((await as(without).get('/events?consumer=many')).status).toBe(200);
-    expect((await as(without).get('/events?consumer=many&resume=true')).status).toBe(503);
-    await quiet.stop();
-    await without.stop();
   });
 });

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { UserManager } from '../../src/modules/auth/userManager.ts';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
-import { Consumers } from '../../src/modules/eventStream/consumers.ts';
+import { Consumers, consumersTable } from '../../src/modules/eventStream/consumers.ts';
 import { Keyring } from '../../src/modules/keyring.ts';
 import { WebhookDirectory } from '../../src/modules/webhooks/webhook.ts';
 import { loadConfig } from '../../src/platform/config.ts';
@@ -278,6 +278,24 @@ onEmbeddedEngines((start) => {
     expect(texts()).not.toContain('silent');
     await check(Date.now() + 2 * DAY_MS);
     expect(texts()).toContain('The sink silent has made no contact for a day.');
+    const other = service.workspaceId('consumed_too');
+    await service.createKey('consumed_too');
+    await choose({ topics: 'consumer_behind', mail }, admin, `/workspaces/${other}`);
+    const stores = await openStores();
+    const reads: string[] = [];
+    const counted = new Proxy(stores.stateStore, {
+      get: (target, name) => {
+        const method = Reflect.get(target, name);
+        if (typeof method !== 'function') return method;
+        return (...args: unknown[]) => {
+          if (args[0] === consumersTable) reads.push(String(name));
+          return method.apply(target, args);
+        };
+      },
+    });
+    const notifier = await openNotifier(configured(), quiet, { ...stores, stateStore: counted });
+    await notifier.check(Date.now(), never).finally(() => notifier.close());
+    expect(reads).toEqual(['scan']);
   });
 
   test('a record that was opened with a reason is named by the time only', async () => {

@@ -7,15 +7,19 @@ import {
   codeSetStream,
   documentStream,
   encounterReadinessStream,
+  kindOfStream,
   readinessStream,
+  recordIdOf,
   recordStream,
 } from '../../src/domain/events/streams.ts';
 import { currentVersion } from '../../src/domain/events/upcasting.ts';
 import { catalogEntry } from '../../src/domain/records/catalog.ts';
+import { evolveRecord, type RecordState } from '../../src/domain/records/fold.ts';
 import { type Readiness, readReadiness } from '../../src/modules/readiness/queries.ts';
 import { CODE_SET_LOADED, type CodeSetContent } from '../../src/modules/readiness/rules/codeSets.ts';
-import { rules } from '../../src/modules/readiness/rules/index.ts';
-import { type RuleSettings, ruleChoices } from '../../src/modules/readiness/rules/rule.ts';
+import { billedRecord, factsOf, recordKey } from '../../src/modules/readiness/rules/facts.ts';
+import { appliesAt, type Finding, findingsOf, rules } from '../../src/modules/readiness/rules/index.ts';
+import { noSettings, type RuleSettings, ruleChoices } from '../../src/modules/readiness/rules/rule.ts';
 import type { QueryPorts } from '../../src/modules/records/queries/records.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
@@ -295,3 +299,90 @@ test.each(rules)(
     );
   },
 );
+
+const PATIENT = 'PatientUpserted';
+const patientStream = (id: string) => recordStream(workspace, 'patient', id);
+
+/** Appends a patient like that of the claim. */
+function addPatient(log: FakeLog, id: string, changes: Fields = {}): void {
+  log.append(NOW, patientStream(id), PATIENT, { ...claimWith({}).patient, ...changes, id });
+}
+
+function merge(log: FakeLog, id: string, into: string | null): void {
+  log.append(NOW, patientStream(id), PATIENT, { id, merged_into: into });
+}
+
+test('of patients who were merged back and forth, those are read on whom the encounter rested', async () => {
+  const log = new FakeLog();
+  log.write(NOW, {});
+  const { id = '' } = claimWith({}).patient as { id?: string };
+  const others = Array.from({ length: 50 }, (_, index) => `m${index}`);
+  for (const other of others) addPatient(log, other);
+  for (const [index, other] of others.entries()) {
+    const next = others[index + 1];
+    if (next === undefined) continue;
+    merge(log, other, next);
+    merge(log, other, null);
+  }
+  merge(log, id, 'm0');
+  const reading = vi.spyOn(log, 'readStream');
+  const { facts } = await read(log);
+  expect(facts.patient?.id).toBe('m0');
+  const streams = new Set(reading.mock.calls.map(([stream]) => stream));
+  expect([...streams].filter((stream) => stream.includes('.patient-')).sort()).toEqual(
+    [patientStream('m0'), patientStream(id)].sort(),
+  );
+});
+
+/** What the rules found after each event, from all records, whatever rests on them. */
+function foundAfterEach(log: FakeLog): string[][] {
+  const states = new Map<string, RecordState>();
+  return log.events.map((event) => {
+    states.set(event.stream, evolveRecord(kindOfStream(event.stream), states.get(event.stream), event));
+    const all = [...states].flatMap(([stream, state]) => billedRecord(state, recordIdOf(stream)) ?? []);
+    const facts = factsOf(new Map(all.map((one) => [recordKey(one.kind, one.id), one])), 'e');
+    if (facts === undefined) return [];
+    return findingsOf(facts, noSettings)
+      .filter((one) => appliesAt(one, NOW))
+      .map(keyOf);
+  });
+}
+
+const keyOf = ({ rule, record, field }: Finding) => `${rule.code} ${record.kind}-${record.id} ${field}`;
+
+test('however patients are merged, findings have the writes as causes from which they have stood', async () => {
+  const others = ['a', 'b', 'c', 'd'];
+  const { id = '' } = claimWith({}).patient as { id?: string };
+  const anyone = fc.constantFrom(id, ...others);
+  const into = fc.oneof(anyone, fc.constant(null));
+  const change = fc.oneof(
+    { weight: 3, arbitrary: fc.record({ of: anyone, merged_into: into }) },
+    fc.record({ of: anyone, city: fc.constantFrom(null, 'Omaha') }),
+    fc.record({ patient_id: anyone }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { minLength: 5, maxLength: 40 }), async (changes) => {
+      const log = new FakeLog();
+      vi.setSystemTime(NOW);
+      for (const other of others) addPatient(log, other, other === 'b' ? { city: null } : {});
+      log.write(NOW, {});
+      for (const { ...fields } of changes) {
+        if ('of' in fields) {
+          const { of, ...data } = fields;
+          log.append(NOW, patientStream(of), PATIENT, { id: of, ...data });
+        } else {
+          const encounter = { id: 'e', ...fields };
+          log.append(NOW, recordStream(workspace, 'encounter', 'e'), 'EncounterUpserted', encounter);
+        }
+      }
+      const found = foundAfterEach(log);
+      const { findings } = await read(log);
+      expect(findings.map(keyOf).sort()).toEqual(found.at(-1)?.sort());
+      for (const finding of findings) {
+        const since = found.findLastIndex((keys) => !keys.includes(keyOf(finding))) + 1;
+        expect(finding.cause.event.position).toBe(since);
+      }
+    }),
+    { numRuns: 100 },
+  );
+});

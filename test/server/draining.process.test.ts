@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
-import { connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -142,3 +142,32 @@ test('SIGTERM ends a start that waits for its event log', async () => {
   for (const socket of connections) socket.destroy();
   silent.close();
 });
+
+test(
+  'background work that does not end is cut off some seconds after the requests',
+  async () => {
+    // A database that accepts a user, and then answers nothing.
+    const asked = Promise.withResolvers<void>();
+    const database = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        socket.write(Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1'));
+        socket.once('data', () => asked.resolve());
+      });
+    });
+    await once(database.listen(0, '127.0.0.1'), 'listening');
+    const { port } = database.address() as AddressInfo;
+    const service = start({
+      WAREHOUSES: `default=postgres://analyst@127.0.0.1:${port}/warehouse`,
+      DRAIN_SECONDS: '0',
+      LOG_LEVEL: 'info',
+    });
+    await service.url();
+    await asked.promise;
+    const { code, stdout } = await service.end();
+    expect(code).toBe(0);
+    expect(stdout).toContain('stopped before all background work had ended');
+    database.close();
+  },
+  END_WITHIN_MS,
+);

@@ -4,6 +4,7 @@ import {
   type ConsumerListPorts,
   type ConsumerView,
   listConsumers,
+  removeConsumer,
 } from '../../modules/webhooks/consumerList.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import { alwaysTrue, timestamp } from '../schemas/records.ts';
@@ -64,13 +65,14 @@ const readConsumers = endpoint({
 });
 
 /** `DELETE /integration/consumers/{name}`. */
-const removeConsumer = endpoint({
+const consumerRemoval = endpoint({
   method: 'delete',
   path: '/integration/consumers/{name}',
   operationId: 'removeConsumer',
   summary: 'Remove a consumer',
   description:
-    'Removes a reader or sink that no longer reads, and the position that is kept for it. One that reads again is listed again.',
+    'Removes a reader or sink that no longer reads, and the position that is kept for it. One that reads again is listed again. ' +
+    'The audit trail has an entry.',
   tag: 'Events',
   permission: [...EVENT_ACCESS, 'webhooks'],
   takesIdempotencyKey: true,
@@ -86,12 +88,12 @@ const removeConsumer = endpoint({
   },
   errors: ['ConsumerNotFound'],
   handler: (ports: ConsumerListPorts & WebhookRoutePorts) => async (context) => {
-    await changeOnce(ports, context, undefined, ({ workspace }) =>
-      ports.consumers.remove(workspace, String(context.req.params.name)),
+    await changeOnce(ports, context, undefined, (caller) =>
+      removeConsumer(ports, caller, String(context.req.params.name)),
     );
     return { body: { success: true, message: 'Consumer removed' } as const };
   },
 });
 
 /** The endpoints of consumers. */
-export const consumerEndpoints = [readConsumers, removeConsumer];
+export const consumerEndpoints = [readConsumers, consumerRemoval];

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { listConsumers } from '../../modules/webhooks/consumerList.ts';
+import { listConsumers, removeConsumer } from '../../modules/webhooks/consumerList.ts';
 import { eventLogName, withWebhooks } from '../../server/stores.ts';
 import { example, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
 
@@ -41,7 +41,7 @@ export function addConsumerCommands(consumers: Command): void {
     .requiredOption('--workspace <id>', 'the workspace')
     .addHelpText('after', example('chartledger consumers remove warehouse --workspace clinic'))
     .action(async (name: string, { workspace }: Scope) => {
-      await withWebhooks(workspace, (_webhooks, _caller, ports) => ports.consumers.remove(workspace, name));
+      await withWebhooks(workspace, (_webhooks, caller, ports) => removeConsumer(ports, caller, name));
       writeLine(`The consumer ${name} was removed.`);
     });
 }

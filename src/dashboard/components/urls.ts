@@ -243,6 +243,11 @@ export function webhooksPath(workspace: string): string {
   return `/workspaces/${workspace}/webhooks`;
 }
 
+/** Returns the address where a consumer is removed, below `/dashboard`. */
+export function consumerRemovalPath(workspace: string, name: string): string {
+  return `/workspaces/${workspace}/consumers/${name}/remove`;
+}
+
 /** Returns the address of one webhook, below `/dashboard`. */
 export function webhookPath(workspace: string, id: string): string {
   return `${webhooksPath(workspace)}/${id}`;

@@ -43,6 +43,7 @@ const accessTexts: Record<AccessAction, string> = {
   'events.sent': 'Events sent to stream',
   'webhook.sent': 'Messages sent to webhook',
   'webhook.attempts': 'Webhook attempts read',
+  'consumer.removed': 'Consumer removed',
   export: 'Events exported',
   verify: 'Log verified',
   'hold.list': 'Legal holds listed',

@@ -1,8 +1,9 @@
-import type { Consumers } from '../../modules/eventStream/consumers.ts';
-import { type ConsumerView, listConsumers } from '../../modules/webhooks/consumerList.ts';
+import type { Consumer, Consumers } from '../../modules/eventStream/consumers.ts';
+import { type ConsumerView, listConsumers, removeConsumer } from '../../modules/webhooks/consumerList.ts';
 import type { NewSecret, WebhookManager, WebhookStatusView } from '../../modules/webhooks/manager.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
+import { confirmedChange } from '../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -14,7 +15,14 @@ import {
 } from '../components/page.ts';
 import { table } from '../components/tables.ts';
 import { badge, code, empty, secretOnce, time, timeAgo } from '../components/text.ts';
-import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from '../components/urls.ts';
+import {
+  consumerRemovalPath,
+  webhookCaller,
+  webhookId,
+  webhookPath,
+  webhooksPath,
+  webhooksSection,
+} from '../components/urls.ts';
 import { popFlash, showOnce } from '../http/session.ts';
 import { hourStrip, lastDayResults, type WebhookResults } from './overviewFigures.ts';
 
@@ -125,7 +133,29 @@ export function webhooksRoutes(ports: {
         return { page: listPage(workspace, views, lastDay, named, pausedNote(ports.webhooks, visit)) };
       },
     },
+    ...consumerRemoval(ports),
   ];
+}
+
+function consumerRemoval(ports: { eventLog: EventLog; consumers: Consumers }): DashboardRoute[] {
+  return confirmedChange<Consumer>({
+    roles: integrators,
+    path: consumerRemovalPath(':workspace', ':name'),
+    find: ({ workspace, req }) => ports.consumers.find(workspace, String(req.params.name)),
+    question: ({ name, kept }, { workspace }) => ({
+      title: `Remove the consumer ${name}?`,
+      section: webhooksSection,
+      text: html`${code(name)} is no longer listed, and raises no alert.${kept !== undefined && ' Its position is removed: it begins again at the first event.'} If it reads again, it is listed again.`,
+      button: 'Remove consumer',
+      isDangerous: true,
+      back: webhooksPath(workspace),
+    }),
+    async make({ name }, { caller, workspace, notice }) {
+      await removeConsumer(ports, caller, name);
+      notice(`Consumer ${name} was removed.`);
+      return { redirect: webhooksPath(workspace) };
+    },
+  });
 }
 
 function listPage(
@@ -143,13 +173,13 @@ ${paused}
 <p>Chartledger sends the events of the workspace ${code(workspace)} to each of these URLs, signed and in order for each record, and retries until they are accepted.</p>
 <p><a role="button" href="/dashboard${webhooksPath(workspace)}/new">Create webhook</a></p>
 ${views.length === 0 ? empty(html`No webhooks in this workspace. Create one to receive changes, or read them with ${code('GET /events')}.`) : webhookTable(workspace, views, lastDay)}
-${named.length > 0 && consumerTable(named)}`,
+${named.length > 0 && consumerTable(workspace, named)}`,
   };
 }
 
-function consumerTable(named: readonly ConsumerView[]): Html {
+function consumerTable(workspace: string, named: readonly ConsumerView[]): Html {
   return html`<h2>Readers and sinks</h2>
-<p>Who reads the events under a name. One that no longer reads can be removed with ${code('chartledger consumers remove')}.</p>
+<p>Who reads the events under a name.</p>
 ${table(
   'Readers and sinks',
   [
@@ -160,6 +190,11 @@ ${table(
     {
       title: 'Last contact',
       cell: ({ last_contact_at: at }) => (at === null ? 'never' : timeAgo(at)),
+    },
+    {
+      title: 'Action',
+      cell: ({ name }) =>
+        html`<a href="/dashboard${consumerRemovalPath(workspace, name)}" aria-label="Remove ${name}">Remove</a>`,
     },
   ],
   named,

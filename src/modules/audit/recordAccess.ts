@@ -47,6 +47,7 @@ export const accessActions = [
   'events.sent',
   'webhook.sent',
   'webhook.attempts',
+  'consumer.removed',
   'export',
   'verify',
   'hold.list',

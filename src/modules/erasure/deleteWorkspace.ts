@@ -10,6 +10,7 @@ import type { ReadModels } from '../../storage/readModels.ts';
 import { stateOf, type Workspace, type WorkspaceDeletion } from '../auth/apiKeys.ts';
 import type { KeyDirectory } from '../auth/keyDirectory.ts';
 import { KeyManager } from '../auth/keyManager.ts';
+import { removeAllConsumers } from '../eventStream/consumers.ts';
 import { MessageStore } from '../integrations/messages/store.ts';
 import { unusedMessagesTable } from '../integrations/messages/unused.ts';
 import { removeSource } from '../integrations/sourceCommands.ts';
@@ -186,7 +187,7 @@ export async function deleteWorkspace(
   return { ...erased, kept: undefined };
 }
 
-/** Deletes the webhooks and sources of the caller's workspace, and what is kept of deliveries. */
+/** Deletes the webhooks and sources of the caller's workspace, and what is kept of deliveries and consumers. */
 async function removeSettings(
   { eventLog, stateStore, webhooks }: DeletionPorts,
   caller: Caller,
@@ -202,6 +203,7 @@ async function removeSettings(
     await removeAllAttempts(stateStore, webhook_id);
   }
   await removeDelivery(stateStore, ids);
+  await removeAllConsumers(stateStore, workspace);
   for (const { id } of await readSources(eventLog, workspace)) await removeSource(eventLog, caller, id);
 }
 

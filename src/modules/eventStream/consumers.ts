@@ -45,6 +45,7 @@ export const consumersTable: StateTable<Consumer> = { name: 'consumers_v1', body
 /** Consumers that a workspace may have. */
 export const MAX_CONSUMERS = 100;
 const MAX_COUNTED = 1_000;
+const SCANNED_AT_ONCE = 1_000;
 const ORDER_BYTES = 6;
 
 /** A consumer falls behind when an event has waited for this long. */
@@ -94,7 +95,7 @@ export class Consumers {
    */
   async connect(contact: Contact, isKept: boolean): Promise<ConnectedConsumer> {
     const id = idOf(contact);
-    const before = await this.#find(contact).catch((error) => {
+    const before = await this.#admit(contact).catch((error) => {
       if (isKept || !isUnavailable(error)) throw error;
       return this.#known.get(id);
     });
@@ -123,7 +124,7 @@ export class Consumers {
     };
   }
 
-  async #find({ workspace, name }: Contact): Promise<Consumer | undefined> {
+  async #admit({ workspace, name }: Contact): Promise<Consumer | undefined> {
     const id = idOf({ workspace, name });
     const known = this.#known.get(id);
     const [row] = await this.#stateStore.load(consumersTable, [id]);
@@ -153,17 +154,31 @@ export class Consumers {
     return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** Removes a consumer, and its position; at its next contact, it is there again. Rejects with `not_found`, `unavailable`. */
-  async remove(workspace: string, name: string): Promise<void> {
+  /** Resolves with a consumer. Rejects with `not_found`, `unavailable`. */
+  async find(workspace: string, name: string): Promise<Consumer> {
+    const found = (await this.list(workspace)).find((one) => one.name === name);
+    if (found === undefined) throw notFound('Consumer');
+    return found;
+  }
+
+  /** Removes a consumer, and its position; at its next contact, it is there again. Rejects with `unavailable`. */
+  async remove({ workspace, name }: Consumer): Promise<void> {
     const id = idOf({ workspace, name });
-    if (!(await this.list(workspace)).some((one) => one.name === name)) throw notFound('Consumer');
     this.#known.delete(id);
     this.#unwritten.delete(id);
     await this.#stateStore.remove(consumersTable, [id], Number.MAX_SAFE_INTEGER);
   }
 
-  /** Writes what was noted since the last time; what cannot be written is, the next time. Rejects with `unavailable`. */
-  async flush(): Promise<void> {
+  /**
+   * Writes what was noted since the last time, except of workspaces that are not `isActive`, which is dropped; what cannot be written is,
+   * the next time. Rejects with `unavailable`.
+   */
+  async flush(isActive: (workspace: string) => boolean = () => true): Promise<void> {
+    for (const [id, { workspace }] of this.#known) {
+      if (isActive(workspace)) continue;
+      this.#known.delete(id);
+      this.#unwritten.delete(id);
+    }
     const ids = [...this.#unwritten];
     if (ids.length === 0) return;
     const rows = ids.flatMap((id) => this.#known.get(id) ?? []).map(rowOf);
@@ -171,6 +186,27 @@ export class Consumers {
     for (const { id, revision } of rows) {
       if (this.#known.get(id)?.lastContact === revision) this.#unwritten.delete(id);
     }
+  }
+}
+
+/** Resolves with the consumers of all workspaces as they were last written. Rejects with `unavailable`. */
+export async function storedConsumers(stateStore: StateStore): Promise<Consumer[]> {
+  const found: Consumer[] = [];
+  for (let after: string | undefined; ; ) {
+    const rows = await stateStore.scan(consumersTable, { after, limit: SCANNED_AT_ONCE });
+    found.push(...rows.map(({ body }) => body));
+    if (rows.length < SCANNED_AT_ONCE) return found;
+    after = rows.at(-1)?.id;
+  }
+}
+
+/** Removes what is kept of the consumers of a workspace. Rejects with `unavailable`. */
+export async function removeAllConsumers(stateStore: StateStore, workspace: string): Promise<void> {
+  for (;;) {
+    const rows = await stateStore.page(consumersTable, { partition: workspace, limit: SCANNED_AT_ONCE });
+    if (rows.length === 0) return;
+    const ids = rows.map(({ id }) => id);
+    await stateStore.remove(consumersTable, ids, Number.MAX_SAFE_INTEGER);
   }
 }
 

@@ -1,12 +1,11 @@
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { systemClock } from '../../storage/rateLimiters.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
 import type { AccessAction } from '../audit/recordAccess.ts';
 import { newestEntries } from '../audit/trail.ts';
 import type { ApiKey } from '../auth/apiKeys.ts';
-import { BEHIND_MS, Consumers, consumerLags, SILENT_MS } from '../eventStream/consumers.ts';
+import { BEHIND_MS, type Consumer, consumerLags, SILENT_MS } from '../eventStream/consumers.ts';
 import type { MessageStore } from '../integrations/messages/store.ts';
 import { readTally } from '../readiness/counts.ts';
 import { type WebhookManager, webhookProblems } from '../webhooks/manager.ts';
@@ -48,13 +47,21 @@ const EXPIRES_WITHIN_MS = 7 * DAY_MS;
 /** As `ChartledgerBackupOld` (ops/alerts.yaml). */
 const BACKUP_LATE_SECONDS = 2 * 86_400;
 
-/** Resolves with what in a workspace users may have to be notified of, at a moment in milliseconds since 1970. Rejects with `unavailable`. */
-export async function causesIn(ports: CausePorts, workspace: string, now: number): Promise<Cause[]> {
+/**
+ * Resolves with what in a workspace, which has these consumers, users may have to be notified of, at a moment in milliseconds since 1970.
+ * Rejects with `unavailable`.
+ */
+export async function causesIn(
+  ports: CausePorts,
+  workspace: string,
+  consumers: readonly Consumer[],
+  now: number,
+): Promise<Cause[]> {
   const found = await Promise.all([
     webhookCauses(ports, workspace, now),
     messageCauses(ports, workspace),
     filingCauses(ports, workspace),
-    consumerCauses(ports, workspace, now),
+    consumerCauses(ports, consumers, now),
     breakGlassCauses(ports, workspace, now),
   ]);
   return [...found.flat(), ...keyCauses(ports, workspace, now)];
@@ -81,13 +88,12 @@ async function webhookCauses(ports: CausePorts, workspace: string, now: number):
 }
 
 async function consumerCauses(
-  { eventLog, stateStore }: CausePorts,
-  workspace: string,
+  { eventLog }: CausePorts,
+  consumers: readonly Consumer[],
   now: number,
 ): Promise<Cause[]> {
-  const consumers = new Consumers({ stateStore, clock: systemClock });
-  const lags = await consumerLags(eventLog, await consumers.list(workspace));
-  return lags.flatMap(({ consumer: { type, name, lastContact }, oldestAt = now }): Cause[] => {
+  const lags = await consumerLags(eventLog, consumers);
+  return lags.flatMap(({ consumer: { workspace, type, name, lastContact }, oldestAt = now }): Cause[] => {
     const isSilent = now - lastContact > SILENT_MS;
     if (!isSilent && now - oldestAt <= BEHIND_MS) return [];
     const text = isSilent

@@ -2,6 +2,7 @@ import { v5 as uuidv5 } from 'uuid';
 import { z } from 'zod';
 import type { StateStore, StateTable } from '../../storage/stateStore.ts';
 import { ALL_WORKSPACES, roleIn, type User } from '../auth/users.ts';
+import { type Consumer, storedConsumers } from '../eventStream/consumers.ts';
 import { signMessage } from '../webhooks/messages.ts';
 import type { WebhookSender } from '../webhooks/sender.ts';
 import { type Cause, type CausePorts, causesIn, causesOfAll } from './causes.ts';
@@ -53,10 +54,19 @@ export class Notifier {
   async check(now: number, signal: AbortSignal): Promise<number> {
     const subscriptions = await allSubscriptions(this.#ports.stateStore);
     const causes = new Map<string, Promise<Cause[]>>();
+    let consumers: Promise<Map<string, Consumer[]>> | undefined;
+    const consumersOf = async (workspace: string) => {
+      consumers ??= storedConsumers(this.#ports.stateStore).then((all) =>
+        Map.groupBy(all, (one) => one.workspace),
+      );
+      return (await consumers).get(workspace) ?? [];
+    };
     const causesOf = (scope: string) => {
       const known =
         causes.get(scope) ??
-        (scope === ALL_WORKSPACES ? causesOfAll(this.#ports) : causesIn(this.#ports, scope, now));
+        (scope === ALL_WORKSPACES
+          ? causesOfAll(this.#ports)
+          : consumersOf(scope).then((found) => causesIn(this.#ports, scope, found, now)));
       causes.set(scope, known);
       return known;
     };

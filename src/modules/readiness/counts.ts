@@ -108,7 +108,7 @@ export function triggerAmong(
   let found: Step | undefined;
   let wasSo = false;
   for (const step of steps) {
-    replay.apply(step);
+    if (!replay.apply(step)) continue;
     const { facts, findings } = replay;
     const then = facts && worklistEntry({ facts, findings }, now);
     const isSo = then !== undefined && isAnnouncedAlike(then, entry);

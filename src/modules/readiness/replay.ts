@@ -1,5 +1,5 @@
 import { recordsModel } from '../../../projections/records.ts';
-import type { RecordedEvent } from '../../domain/events/event.ts';
+import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import {
   codeSetStream,
   documentIdsOf,
@@ -18,7 +18,15 @@ import { visitRows } from './evaluate.ts';
 import type { AllAnswers } from './rules/answers.ts';
 import { type CodeSets, codeSetNames, readLoadedSets } from './rules/codeSets.ts';
 import { duplicateOfBilled, suspectedDuplicate } from './rules/encounter.ts';
-import { billedRecord, factsOf, namedBy, recordKey, sameVisitOf } from './rules/facts.ts';
+import {
+  billedRecord,
+  factsOf,
+  type Named,
+  namedBy,
+  reachedFrom,
+  recordKey,
+  sameVisitOf,
+} from './rules/facts.ts';
 import { type Finding, findingsOf } from './rules/index.ts';
 import {
   type BilledRecord,
@@ -108,16 +116,32 @@ export class BillingHistory {
       await this.#readOthers(encounterId, encounters);
     }
     if (mayBeBilled) await this.#readBilling(encounterId);
-    for (let found = encounters; found.length > 0; ) found = await this.#readAll(found);
+    await this.#readNamed(encounters);
     return [...this.#versions.values()].flat().sort((a, b) => a.event.position - b.event.position);
   }
 
-  /** Resolves with every version of everything that some versions name and that has not been read yet. */
-  async #readAll(steps: readonly Step[]): Promise<Step[]> {
-    const named = steps.flatMap(({ record }) => (record ? namedBy(record) : []));
-    const unread = named.filter((one) => !this.#versions.has(recordKey(...one)));
-    const distinct = new Map(unread.map((one) => [recordKey(...one), one]));
-    return (await Promise.all([...distinct.values()].map((one) => this.#read(...one)))).flat();
+  /**
+   * Reads every version of what the encounter rested on at any time. What a version names counts only while it is in force: of patients
+   * who were merged back and forth, all others would otherwise be found.
+   */
+  async #readNamed(encounters: readonly Step[]): Promise<void> {
+    const seen = new Map<string, Span[]>();
+    const isSeen = ({ named, span: [from, before] }: NamedSpan) => {
+      const key = recordKey(...named);
+      const spans = seen.get(key) ?? [];
+      if (spans.some((one) => one[0] <= from && one[1] >= before)) return true;
+      seen.set(key, [...spans, [from, before]]);
+      return false;
+    };
+    for (let found = namesIn(encounters, ALWAYS); found.length > 0; ) {
+      const fresh = found.filter((one) => !isSeen(one));
+      const unread = new Map(fresh.map(({ named }) => [recordKey(...named), named]));
+      for (const key of this.#versions.keys()) unread.delete(key);
+      await Promise.all([...unread.values()].map((one) => this.#read(...one)));
+      found = fresh.flatMap(({ named, span }) =>
+        namesIn(this.#versions.get(recordKey(...named)) ?? [], span),
+      );
+    }
   }
 
   #read(kind: string, id: string): Promise<Step[]> {
@@ -228,6 +252,36 @@ export class BillingHistory {
   }
 }
 
+/** A part of the log: from a position on, before another one. */
+type Span = readonly [from: Position, before: Position];
+
+const ALWAYS: Span = [0, Number.POSITIVE_INFINITY];
+
+/** What versions of a record name, and a span in which they do without interruption. */
+interface NamedSpan {
+  named: Named;
+  span: Span;
+}
+
+/** Returns what the versions of a record name that are in force within a span. */
+function namesIn(versions: readonly Step[], [from, before]: Span): NamedSpan[] {
+  const found = new Map<string, NamedSpan[]>();
+  for (const [index, { event, record }] of versions.entries()) {
+    const begin = Math.max(from, event.position);
+    const end = Math.min(before, versions[index + 1]?.event.position ?? before);
+    if (record === undefined || begin >= end) continue;
+    for (const named of namedBy(record)) {
+      const key = recordKey(...named);
+      const spans = found.get(key) ?? [];
+      const last = spans.at(-1);
+      if (last === undefined || last.span[1] < begin) spans.push({ named, span: [begin, end] });
+      else last.span = [last.span[0], end];
+      found.set(key, spans);
+    }
+  }
+  return [...found.values()].flat();
+}
+
 /** A finding, and what caused it. */
 export interface CausedFinding extends Finding {
   /** The write from which it has followed without interruption. */
@@ -251,6 +305,8 @@ export class ReadinessReplay {
   /** What was billed of the encounter, and of others of its visits, by their ids. */
   readonly #billings = new Map<string, Billing>();
   #answers: AllAnswers | undefined;
+  /** What the facts rest on, by `recordKey`; undefined before the first step. */
+  #reached: ReadonlySet<string> | undefined;
   #known = new Map<string, CausedFinding>();
 
   /** From the beginning of the log; or, for an encounter that was not billed, from where there were these records and settings. */
@@ -282,7 +338,8 @@ export class ReadinessReplay {
     return [...this.#known.values()];
   }
 
-  apply(step: Step): void {
+  /** Takes the next step; returns false where the encounter does not depend on it, so that nothing has changed. */
+  apply(step: Step): boolean {
     if (step.settings) this.#settings = { ...this.#settings, ...step.settings };
     else if (step.codeSets)
       this.#settings = { ...this.#settings, codeSets: { ...this.#settings.codeSets, ...step.codeSets } };
@@ -290,6 +347,14 @@ export class ReadinessReplay {
     else if (step.billing) this.#billings.set(step.id, step.billing);
     else if (step.answers) this.#answer(step.id, step.answers);
     else this.#applyRecord(step);
+    const isOfRecord = !(step.settings ?? step.document ?? step.billing ?? step.answers);
+    if (
+      isOfRecord &&
+      step.kind !== 'encounter' &&
+      this.#reached?.has(recordKey(step.kind, step.id)) === false
+    )
+      return false;
+    this.#reached = reachedFrom(this.#records, this.#encounterId);
     const facts = factsOf(this.#records, this.#encounterId);
     const documents = new Set([...this.#documents.values()].filter((one) => one !== undefined));
     const { billing } = this;
@@ -312,6 +377,7 @@ export class ReadinessReplay {
         return [key, { ...finding, cause, since: sinceOf(finding, cause) }];
       }),
     );
+    return true;
   }
 
   /** What is answered for other encounters of its visits does not concern it. */

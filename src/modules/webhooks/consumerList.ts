@@ -1,4 +1,6 @@
+import type { Caller } from '../../domain/events/newEvent.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
+import { recordAccess } from '../audit/recordAccess.ts';
 import {
   type ConsumerLag,
   type Consumers,
@@ -53,6 +55,17 @@ export interface ConsumerListPorts {
   eventLog: EventLog;
   consumers: Consumers;
   webhooks: WebhookManager;
+}
+
+/** Removes a reader or sink, which the audit trail says first. Rejects with `not_found` and `unavailable`. */
+export async function removeConsumer(
+  { eventLog, consumers }: Pick<ConsumerListPorts, 'eventLog' | 'consumers'>,
+  caller: Caller,
+  name: string,
+): Promise<void> {
+  const consumer = await consumers.find(caller.workspace, name);
+  await recordAccess(eventLog, caller, { action: 'consumer.removed', query: { consumer: name } });
+  await consumers.remove(consumer);
 }
 
 /**

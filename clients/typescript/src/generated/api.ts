@@ -1420,7 +1420,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a consumer
-         * @description Removes a reader or sink that no longer reads, and the position that is kept for it. One that reads again is listed again.
+         * @description Removes a reader or sink that no longer reads, and the position that is kept for it. One that reads again is listed again. The audit trail has an entry.
          *
          *     Needs the permission `events` or `events:deidentified` or `webhooks`.
          */

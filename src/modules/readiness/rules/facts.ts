@@ -36,6 +36,20 @@ export function namedBy(record: BilledRecord): Named[] {
   });
 }
 
+/** Returns what a claim for an encounter rests on, by `recordKey`, also where it is not among the records. */
+export function reachedFrom(
+  records: ReadonlyMap<string, BilledRecord | undefined>,
+  encounterId: string,
+): ReadonlySet<string> {
+  const reached = new Set([recordKey('encounter', encounterId)]);
+  // A set goes on to what is added while it is gone through.
+  for (const key of reached) {
+    const record = records.get(key);
+    for (const named of record ? namedBy(record) : []) reached.add(recordKey(...named));
+  }
+  return reached;
+}
+
 /** The facts about an encounter among records by their `recordKey`; undefined where the encounter is not among them. */
 export function factsOf(
   records: ReadonlyMap<string, BilledRecord | undefined>,
@@ -68,15 +82,19 @@ function followMerges(
   records: ReadonlyMap<string, BilledRecord | undefined>,
   named: BilledRecord | undefined,
 ): { patient?: BilledRecord; merged: BilledRecord[] } {
-  const way: BilledRecord[] = [];
+  const way = new Set<BilledRecord>();
   for (let next = named; next !== undefined; ) {
-    if (way.includes(next)) return { patient: way[0] as BilledRecord, merged: way.slice(1) };
-    way.push(next);
+    if (way.has(next)) {
+      const [patient, ...merged] = way;
+      return { ...(patient && { patient }), merged };
+    }
+    way.add(next);
     const into = textOf(next, 'merged_into');
     next = into === undefined ? undefined : records.get(recordKey('patient', into));
   }
-  const patient = way.pop();
-  return { ...(patient && { patient }), merged: way };
+  const merged = [...way];
+  const patient = merged.pop();
+  return { ...(patient && { patient }), merged };
 }
 
 /** The records of a claim by the parts that they have in it. */

@@ -39,7 +39,11 @@ export class PostgresWarehouse implements Warehouse {
   /** Connects to the database at a URL. `schema` need not exist. Rejects with `unavailable`. */
   static async open(url: string, schema: string): Promise<PostgresWarehouse> {
     return orUnavailable(async () => {
-      const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS });
+      const client = new pg.Client({
+        ...{ connectionString: url, connectionTimeoutMillis: CONNECT_MS },
+        // A host that is gone answers nothing, ever.
+        keepAlive: true,
+      });
       // Whatever uses the connection next rejects.
       client.on('error', () => undefined);
       await client.connect();
