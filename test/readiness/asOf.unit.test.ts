@@ -300,6 +300,16 @@ test.each(rules)(
   },
 );
 
+test('a code set that is loaded is the cause of what it brings about', async () => {
+  const log = new FakeLog();
+  vi.setSystemTime(NOW);
+  log.write(NOW, { provider: { taxonomy_code: '207Q00000X' } });
+  log.load(NOW, 'nucc', { codes: ['101Y00000X'] });
+  const { findings } = await read(log);
+  const found = findings.find(({ rule }) => rule.code === 'taxonomy_code');
+  expect(found?.cause.kind).toBe('code_set');
+});
+
 const PATIENT = 'PatientUpserted';
 const patientStream = (id: string) => recordStream(workspace, 'patient', id);
 

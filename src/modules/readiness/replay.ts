@@ -346,14 +346,7 @@ export class ReadinessReplay {
     else if (step.document) this.#documents.set(step.id, step.document.category);
     else if (step.billing) this.#billings.set(step.id, step.billing);
     else if (step.answers) this.#answer(step.id, step.answers);
-    else this.#applyRecord(step);
-    const isOfRecord = !(step.settings ?? step.document ?? step.billing ?? step.answers);
-    if (
-      isOfRecord &&
-      step.kind !== 'encounter' &&
-      this.#reached?.has(recordKey(step.kind, step.id)) === false
-    )
-      return false;
+    else if (!this.#applyRecord(step)) return false;
     this.#reached = reachedFrom(this.#records, this.#encounterId);
     const facts = factsOf(this.#records, this.#encounterId);
     const documents = new Set([...this.#documents.values()].filter((one) => one !== undefined));
@@ -385,14 +378,18 @@ export class ReadinessReplay {
     if (encounterId === this.#encounterId) this.#answers = answers;
   }
 
-  #applyRecord(step: Step): void {
+  /** Returns false where the encounter does not rest on the record. */
+  #applyRecord(step: Step): boolean {
     const { kind, id, version, record } = step;
-    this.#records.set(recordKey(kind, id), record);
+    const key = recordKey(kind, id);
+    this.#records.set(key, record);
     this.#versions.set(versionKey(kind, id, version), step);
-    if (kind !== 'encounter' || record !== undefined) return;
+    if (kind !== 'encounter') return this.#reached?.has(key) !== false;
+    if (record !== undefined) return true;
     // What was billed and answered is erased along with it.
     this.#billings.delete(id);
     this.#answer(id, undefined);
+    return true;
   }
 
   #billedVersions(billing: Billing): BilledVersion[] {
