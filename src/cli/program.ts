@@ -132,7 +132,7 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       summary: 'Read, search, trace, prove, copy and erase records',
       description:
         'The records of a workspace. `get`, `list` and `search` ask a running service; `history`, `prove`, `copy`, ' +
-        '`erase` and `returned` work on its stores.',
+        '`erase`, `returned` and `decide-return` work on its stores.',
       modules: [
         {
           verbs: ['get', 'list', 'search'],
@@ -143,8 +143,8 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
         { verbs: ['copy'], load: async () => (await import('./commands/copy.ts')).addCopyCommand },
         { verbs: ['erase'], load: async () => (await import('./commands/erase.ts')).addEraseCommand },
         {
-          verbs: ['returned'],
-          load: async () => (await import('./commands/returned.ts')).addReturnedCommand,
+          verbs: ['returned', 'decide-return'],
+          load: async () => (await import('./commands/returned.ts')).addReturnedCommands,
         },
       ],
     },

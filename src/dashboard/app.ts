@@ -55,6 +55,7 @@ import { recordTimelineRoutes } from './pages/records/timeline.ts';
 import { referenceRoutes } from './pages/reference/reference.ts';
 import { requestPageRoutes } from './pages/request.ts';
 import { requestsRoutes } from './pages/requests.ts';
+import { returnedRoutes } from './pages/returned.ts';
 import { searchRoutes } from './pages/search.ts';
 import {
   invitationRoutes,
@@ -130,6 +131,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...changesRoutes(ports),
     ...holdsRoutes(ports),
     ...holdChangeRoutes(ports),
+    ...returnedRoutes(ports),
     ...eventsRoutes(ports),
     ...notificationsRoutes(ports),
     ...messagesRoutes(ports),

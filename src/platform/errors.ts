@@ -18,6 +18,10 @@ export const errorMeanings = {
     'The workspace of the API key is deactivated, and an administrator can activate it again, or it is deleted.',
   permission_denied: 'The API key lacks the permission that this request needs.',
   gone: 'The resource at this path was erased; `erased_at` says when. Its id can be used again.',
+  previously_erased:
+    'The record with this id was erased, and the workspace does not let it return. Remove it in the sending system. `chartledger records decide-return` lets a single record return.',
+  return_pending:
+    'The record with this id was erased, and somebody has to decide whether it returns. Send it again after that.',
   position_gone:
     'The event log was reset to an earlier state and no longer contains this position. `last_position` is the last position before it. Continue from there: the events that you read after it were lost.',
   not_found: 'The path, or the resource that it names, does not exist in the workspace of the API key.',

@@ -33,6 +33,7 @@ import { openAnalyses } from '../modules/readiness/jobs.ts';
 import { openWriteWarnings } from '../modules/readiness/warnings.ts';
 import { settleAbandonedUploads } from '../modules/records/commands/documents.ts';
 import { RecordExistence, ReferenceWaits } from '../modules/records/commands/references.ts';
+import { RecordReturns } from '../modules/records/commands/returns.ts';
 import { PrincipalNames } from '../modules/records/queries/principalNames.ts';
 import { WebhookManager } from '../modules/webhooks/manager.ts';
 import { createEgressPolicy } from '../modules/webhooks/settings.ts';
@@ -70,10 +71,10 @@ import { type ConcurrencyLimits, createSemaphores, type SharedMemory } from './s
 export async function openIngestPorts(
   stores: Pick<
     OpenStores,
-    'eventLog' | 'readModels' | 'stateStore' | 'documentStore' | 'knownKeys' | 'clock'
+    'eventLog' | 'readModels' | 'stateStore' | 'documentStore' | 'directory' | 'knownKeys' | 'clock'
   >,
 ) {
-  const { eventLog, readModels, stateStore, knownKeys, clock } = stores;
+  const { eventLog, readModels, stateStore, directory, knownKeys, clock } = stores;
   const messages = new MessageStore(stores);
   const secrets = () => knownKeys.all('webhookSecrets');
   const existence = new RecordExistence(eventLog, readModels);
@@ -83,6 +84,7 @@ export async function openIngestPorts(
   const ports = {
     existence,
     referenceWaits,
+    returns: new RecordReturns(eventLog, (workspace) => directory.returnsOf(workspace)),
     warnings: openWriteWarnings(eventLog),
     sources: new SourceCache(eventLog),
     messages,

@@ -5,6 +5,7 @@ import { MessageStore } from '../modules/integrations/messages/store.ts';
 import type { ReplayPorts } from '../modules/integrations/replay/resend.ts';
 import { openWriteWarnings } from '../modules/readiness/warnings.ts';
 import { RecordExistence, ReferenceWaits } from '../modules/records/commands/references.ts';
+import { RecordReturns } from '../modules/records/commands/returns.ts';
 import { loadConfig } from '../platform/config.ts';
 import { openOwnStateStore } from './openStorage.ts';
 import { withDocumentStore, withReadModels, withWorkspace } from './stores.ts';
@@ -35,6 +36,7 @@ export function withIngest<Result>(
         try {
           const ports = {
             ...{ eventLog, readModels, documentStore, existence, referenceWaits, directory },
+            returns: new RecordReturns(eventLog, (workspace) => directory.returnsOf(workspace)),
             warnings: openWriteWarnings(eventLog),
             messages: new MessageStore({ stateStore, documentStore }),
           };

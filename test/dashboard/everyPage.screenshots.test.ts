@@ -8,6 +8,8 @@ import { patient } from '../../src/domain/records/kinds/patient.ts';
 import { UserLinks } from '../../src/modules/auth/userManager.ts';
 import { type Role, UserDirectory } from '../../src/modules/auth/users.ts';
 import { addHold } from '../../src/modules/erasure/holds.ts';
+import { runCli, storesOf } from '../support/cli.ts';
+import type { Client } from '../support/client.ts';
 import {
   addressOf,
   dashboardPages,
@@ -18,6 +20,7 @@ import {
   type TestDashboard,
   type TestUser,
 } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
 import { configureSources, sendMessages, waitingMessage } from '../support/messages.ts';
 import { analyse, changeAfterBilling, countDays } from '../support/readiness.ts';
 import { documentsPath } from '../support/samples.ts';
@@ -63,6 +66,7 @@ beforeAll(async () => {
   await changeAfterBilling(client, encounterId);
   const refused = await client.post('/integration/patients', { id: patientId, nickname: 'Ada' });
   await configureSources(service.eventLog, workspace, emr.id);
+  await sendErased(client);
   const messages = await sendMessages(client);
   const waiting = `${root}/messages/${await waitingMessage(service, workspace)}`;
   const settings = { url: 'https://billing.example.com/hooks/chartledger', description: 'Billing' };
@@ -113,6 +117,25 @@ afterAll(async () => {
 });
 
 const recordRoute = '/workspaces/:workspace/records/:kind/:id';
+
+/** A patient that an EMR sends again after its erasure. */
+async function sendErased(client: Client): Promise<void> {
+  const { config, keys } = dashboard.service;
+  await keys.setReturns(workspace, 'review');
+  const erased = {
+    id: 'demo-patient-9001',
+    first_name: 'Ida',
+    last_name: 'Moss',
+    date_of_birth: '1961-05-02',
+  };
+  await client.post('/integration/patients', erased);
+  const command = ['records', 'erase', 'patient', erased.id, '--workspace', workspace, '--reason', 'Asked'];
+  const { stderr, code } = await runCli(command, { env: { ...storesOf(config), DATA_DIR: config.dataDir } });
+  expect([code, stderr]).toEqual([0, '']);
+  await eventually(async () => {
+    expect((await client.post('/integration/patients', erased)).status).toBe(409);
+  });
+}
 
 /** Pages before the sign-in, and what was searched for. */
 async function openOthers(): Promise<void> {

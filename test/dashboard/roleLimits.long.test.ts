@@ -125,6 +125,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...both('/workspaces/:workspace/records/patients/:id/disclosures/:event/purpose'),
     ...['', '/export', '/undo'].map((part) => `get /workspaces/:workspace/changes${part}`),
     'get /workspaces/:workspace/holds',
+    'get /workspaces/:workspace/returned',
     'get /workspaces/:workspace/messages/:message/download',
     'post /workspaces/:workspace/evidence/export',
   ],
@@ -142,6 +143,8 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...both('/workspaces/:workspace/records/:kind/:id/hold'),
     ...both('/workspaces/:workspace/holds/new'),
     ...both('/workspaces/:workspace/holds/:hold/release'),
+    ...both('/workspaces/:workspace/returned/:kind/:id/allow'),
+    ...both('/workspaces/:workspace/returned/:kind/:id/refuse'),
   ],
   integrators: [
     'get /workspaces/:workspace/keys',
@@ -165,6 +168,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
   admins: [
     'post /workspaces/:workspace/changes/undo',
     'post /workspaces/:workspace/readiness/simulation/apply',
+    'post /workspaces/:workspace/returned',
     'get /overview',
     'get /users',
     'post /users',

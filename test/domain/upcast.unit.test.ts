@@ -19,6 +19,7 @@ import {
   type RuleSettings,
   ruleSettingTypes,
 } from '../../src/modules/readiness/rules/rule.ts';
+import { evolveReturn, type ReturnState } from '../../src/modules/records/commands/returns.ts';
 import { emptyWebhooks, evolveWebhooks } from '../../src/modules/webhooks/webhook.ts';
 
 /** An event as it was once written, the fixtures that come before it in its stream, and what the fold makes of it. */
@@ -91,6 +92,8 @@ function fold(events: RecordedEvent[]): unknown {
     const all = events.reduce<HoldState | undefined>(evolveHolds, undefined);
     return Object.fromEntries(Object.entries(all ?? {}).map(foldedEntry));
   }
+  if (type.startsWith('RecordReturn'))
+    return listed(events.reduce<ReturnState | undefined>(evolveReturn, undefined));
   if ([...ruleSettingTypes, 'ReadinessRulesApplied'].includes(type)) {
     return listed(events.reduce<RuleSettings | undefined>(evolveRuleSettings, undefined));
   }

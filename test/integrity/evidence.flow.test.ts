@@ -11,6 +11,7 @@ import {
   encounterReadinessStream,
   readinessCountsStream,
   readinessStream,
+  returnStream,
   WEBHOOKS_STREAM,
 } from '../../src/domain/events/streams.ts';
 import { eventTypes } from '../../src/domain/events/upcasting.ts';
@@ -92,6 +93,7 @@ onEveryEngine((start) => {
     await service.keys.setUnchanged(clinic(), 'skip');
     await service.keys.setBreakGlass(clinic(), 'allow');
     await service.keys.setOrganization(clinic(), 'North Clinic');
+    await service.keys.setReturns(clinic(), 'review');
     const caller = {
       workspace: clinic(),
       principal: { type: 'operator', id: 'test' },
@@ -120,6 +122,15 @@ onEveryEngine((start) => {
     await service.eventLog.append(readinessStream(clinic()), { ...applied, id: uuidv7() }, 'any');
     const counted = newEvent(caller, 'ReadinessCounted', { day: '2026-03-14', states: {}, rules: {} });
     await service.eventLog.append(readinessCountsStream(clinic()), { ...counted, id: uuidv7() }, 'any');
+    const returned = { kind: 'patient', record_id: 'p-1', version: 2 };
+    const decided = { ...returned, decision: 'allow', reason: 'By mistake' };
+    for (const [type, data] of [
+      ['RecordReturnRefused', returned],
+      ['RecordReturnDecided', decided],
+    ] as const) {
+      const event = { ...newEvent(caller, type, data), id: uuidv7() };
+      await service.eventLog.append(returnStream(clinic(), 'patient', 'p-1'), event, 'any');
+    }
     const billed = encounterReadinessStream(clinic(), String(made.encounter));
     const data = { encounter_id: made.encounter, versions: [] };
     const events = [

@@ -9,6 +9,7 @@ import { updateWorklist } from '../../src/modules/readiness/worklistUpdater.ts';
 import { type BatchRun, runBatch } from '../../src/modules/records/commands/batch.ts';
 import type { BatchLine, LineResult } from '../../src/modules/records/commands/batchOrder.ts';
 import { RecordExistence, ReferenceWaits } from '../../src/modules/records/commands/references.ts';
+import { RecordReturns } from '../../src/modules/records/commands/returns.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
@@ -106,6 +107,7 @@ onEveryEngine((_, engines) => {
     const ports = {
       ...{ eventLog, readModels: models, existence },
       referenceWaits: new ReferenceWaits(existence),
+      returns: new RecordReturns(eventLog, () => 'allow'),
       warnings: openWriteWarnings(eventLog),
     };
     const principal = { type: 'operator', id: 'test' } as const;

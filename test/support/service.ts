@@ -45,6 +45,7 @@ import { Keyring } from '../../src/modules/keyring.ts';
 import { openAnalyses } from '../../src/modules/readiness/jobs.ts';
 import { openWriteWarnings } from '../../src/modules/readiness/warnings.ts';
 import { RecordExistence, ReferenceWaits } from '../../src/modules/records/commands/references.ts';
+import { RecordReturns } from '../../src/modules/records/commands/returns.ts';
 import { PrincipalNames } from '../../src/modules/records/queries/principalNames.ts';
 import { WebhookManager } from '../../src/modules/webhooks/manager.ts';
 import { createEgressPolicy } from '../../src/modules/webhooks/settings.ts';
@@ -136,6 +137,7 @@ export async function startFaultyApp(
     documentStore,
     existence,
     referenceWaits: new ReferenceWaits(existence),
+    returns: new RecordReturns(eventLog, (workspace) => directory.returnsOf(workspace)),
     warnings: openWriteWarnings(eventLog),
     sources: new SourceCache(eventLog),
     messages,

@@ -30,6 +30,7 @@ import { causeEndpoints } from './readinessCauses.ts';
 import { reconcile } from './reconcile.ts';
 import { recordEndpoints } from './records.ts';
 import { requestEndpoints } from './requests.ts';
+import { returnEndpoints } from './returned.ts';
 import { searchRecords } from './search.ts';
 import { healthEndpoints, readOpenApi, readOwnKey } from './service.ts';
 import type { WebhookRoutePorts } from './webhookSchemas.ts';
@@ -73,6 +74,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   ...consumerEndpoints,
   ...eventCatalogEndpoints(openapiPublic),
   ...requestEndpoints,
+  ...returnEndpoints,
   readAudit,
   readOwnKey,
   readOpenApi(openapiPublic),

@@ -131,7 +131,7 @@ function upsertRecord(entry: CatalogEntry) {
         examples: upsertAnswers(entry),
       },
     },
-    errors: ['InvalidRecord', 'ErasedSince', 'VersionConflict', 'BodyTooLarge', 'NotJson'],
+    errors: ['InvalidRecord', 'NotTakenBack', 'ReturnPending', 'VersionConflict', 'BodyTooLarge', 'NotJson'],
     subject: ({ input }) => accessSubject(kind, (input as { id?: unknown } | null | undefined)?.id),
     handler: (ports: RecordWritePorts) => async (context) => {
       const options = writeOptions(context);

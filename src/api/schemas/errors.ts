@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { returnChoices } from '../../domain/events/event.ts';
 import { UnknownSchemaVersion } from '../../domain/events/upcasting.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { purposeGiven, statedPurposeSchema } from '../../modules/audit/disclosureCommands.ts';
 import { onKind } from '../../modules/auth/apiKeys.ts';
+import { notErased } from '../../modules/erasure/returned.ts';
 import { positionGone } from '../../modules/eventStream/position.ts';
 import { keyInUse, keyReused } from '../../modules/idempotency/keys.ts';
 import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
@@ -12,6 +14,7 @@ import { billedThoughVoid, notBilled, unknownClaim } from '../../modules/readine
 import { payerRuleIdSchema } from '../../modules/readiness/rules/payerRuleData.ts';
 import { formatMessage } from '../../modules/records/commands/documentFormat.ts';
 import { referencesNotFound } from '../../modules/records/commands/references.ts';
+import { previouslyErased, returnPending } from '../../modules/records/commands/returns.ts';
 import {
   checkUrl,
   createEgressPolicy,
@@ -355,6 +358,31 @@ export const errorResponses = {
       'What an earlier request with this `Idempotency-Key` wrote was erased; `erased_at` says when. It is not written ' +
       'again.',
     errors: { gone: gone('The data written by the request', '2026-03-14T16:05:12.480Z') },
+  },
+  NotTakenBack: {
+    description:
+      'The record with this id was erased, and the workspace does not let it return (`previously_erased`); or what an earlier ' +
+      'request with this `Idempotency-Key` wrote was erased, and is not written again: `erased_at` says when.',
+    errors: {
+      previously_erased: previouslyErased('Patient'),
+      gone: gone('The data written by the request', '2026-03-14T16:05:12.480Z'),
+    },
+  },
+  ReturnPending: {
+    description:
+      'The record with this id was erased, and somebody has to decide whether it returns; nothing was written.',
+    errors: { return_pending: returnPending('Patient') },
+  },
+  InvalidReturn: {
+    description: 'The body is not valid; nothing was changed.',
+    errors: {
+      validation_failed: problemOf(() => validate(z.object({ choice: z.enum(returnChoices) }), {})),
+      malformed_body: malformedBody('is not valid JSON'),
+    },
+  },
+  NotErased: {
+    description: 'The record with this id exists.',
+    errors: { conflict: notErased('Patient') },
   },
   PositionGone: {
     description:

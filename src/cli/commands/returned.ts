@@ -1,10 +1,12 @@
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
+import { catalogEntry } from '../../domain/records/catalog.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import { type ReturnedRecord, returnedRecords } from '../../modules/erasure/returned.ts';
+import { decideReturn, type ReturnedRecord, returnedRecords } from '../../modules/erasure/returned.ts';
+import { type ReturnDecision, returnDecisions } from '../../modules/records/commands/returns.ts';
 import { csvLine } from '../../platform/csv.ts';
 import { withWorkspace } from '../../server/stores.ts';
-import { addFormatOptions } from '../lib/options.ts';
-import { example, print, printable, writeJson, writeTable } from '../lib/terminal.ts';
+import { addFormatOptions, kindArgument } from '../lib/options.ts';
+import { example, print, printable, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
 
 const formats = ['table', 'json', 'csv'] as const;
 
@@ -13,22 +15,36 @@ interface ReturnedOptions {
   format: (typeof formats)[number];
 }
 
+interface DecideOptions {
+  workspace: string;
+  reason: string;
+}
+
 type Named = ReturnedRecord & { principal_name: string | null };
 
-const header = ['kind', 'id', 'erased_at', 'returned_at', 'version', 'principal_id', 'principal_name'];
+const header = [
+  ...['kind', 'id', 'erased_at', 'returned_at', 'version', 'principal_id', 'principal_name'],
+  ...['state', 'refused_at', 'decided_at', 'reason'],
+];
 
 function cellsOf(one: Named): string[] {
   const { kind, id, erased_at, returned_at, version, principal, principal_name } = one;
-  return [kind, id, erased_at, returned_at, String(version), principal.id, principal_name ?? ''];
+  const { state, refused_at, decided } = one;
+  return [
+    ...[kind, id, erased_at, returned_at ?? '', String(version ?? ''), principal?.id ?? ''],
+    ...[principal_name ?? '', state, refused_at ?? '', decided?.at ?? '', decided?.reason ?? ''],
+  ];
 }
 
 async function list({ workspace, format }: ReturnedOptions): Promise<void> {
-  const rows = await withWorkspace(workspace, async ({ eventLog, names, caller }) => {
-    const found = await Array.fromAsync(returnedRecords(eventLog, workspace));
+  const rows = await withWorkspace(workspace, async ({ eventLog, names, caller, directory }) => {
+    const choice = directory.returnsOf(workspace);
+    const found = await Array.fromAsync(returnedRecords(eventLog, workspace, choice));
     const query = { returned: true };
     await recordAccess(eventLog, caller, { action: 'record.list', query });
-    await names.learn(found.map(({ principal }) => principal));
-    return found.map((one): Named => ({ ...one, principal_name: names.nameOf(one.principal) ?? null }));
+    await names.learn(found.flatMap(({ principal }) => principal ?? []));
+    const nameOf = ({ principal }: ReturnedRecord) => (principal ? (names.nameOf(principal) ?? null) : null);
+    return found.map((one): Named => ({ ...one, principal_name: nameOf(one) }));
   });
   if (format === 'json') return writeJson(rows);
   if (format === 'csv') return print([csvLine(header), ...rows.map((one) => csvLine(cellsOf(one)))]);
@@ -38,12 +54,43 @@ async function list({ workspace, format }: ReturnedOptions): Promise<void> {
   );
 }
 
-/** `chartledger records returned` */
-export function addReturnedCommand(records: Command): void {
+function addDecide(records: Command): void {
+  records
+    .command('decide-return')
+    .description(
+      'Decide whether an erased record returns when it is sent again. Without a decision, the choice of the workspace counts ' +
+        '(`workspaces set --returns`). The next erasure of the record ends the decision.',
+    )
+    .addArgument(kindArgument('<kind>'))
+    .argument('<id>', 'the id that the record was sent with')
+    .addArgument(new Argument('<decision>', 'what happens when it is sent again').choices(returnDecisions))
+    .requiredOption('--workspace <id>', 'the workspace of the record')
+    .requiredOption('--reason <text>', 'the reason, which is kept; do not identify the person concerned')
+    .addHelpText(
+      'after',
+      example(
+        "chartledger records decide-return patient patient-1001 allow --workspace clinic --reason 'Erased by mistake'",
+      ),
+    )
+    .action((kind: string, id: string, decision: ReturnDecision, { workspace, reason }: DecideOptions) =>
+      withWorkspace(workspace, async ({ eventLog, caller }) => {
+        await decideReturn(eventLog, caller, catalogEntry(kind), id, { decision, reason });
+        writeLine(
+          decision === 'allow'
+            ? `The ${kind} returns when it is sent again.`
+            : `The ${kind} is refused when it is sent again.`,
+        );
+      }),
+    );
+}
+
+/** `chartledger records returned`, `chartledger records decide-return` */
+export function addReturnedCommands(records: Command): void {
   const command = records
     .command('returned')
     .description(
-      'List the records that were sent again after their erasure: when, and by which key. The audit trail records who asked.',
+      'List the records that were sent again after their erasure: which of them exist again, which are refused or wait for a decision, ' +
+        'since when, and by which key. The audit trail records who asked.',
     )
     .requiredOption('--workspace <id>', 'the workspace of the records');
   addFormatOptions(command, formats, 'the output format', 'table')
@@ -52,4 +99,5 @@ export function addReturnedCommand(records: Command): void {
       example('chartledger records returned --workspace clinic --format csv > returned.csv'),
     )
     .action(list);
+  addDecide(records);
 }

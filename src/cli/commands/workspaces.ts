@@ -1,5 +1,10 @@
 import { type Command, Option } from 'commander';
-import { type UnchangedChoice, unchangedChoices } from '../../domain/events/event.ts';
+import {
+  type ReturnChoice,
+  returnChoices,
+  type UnchangedChoice,
+  unchangedChoices,
+} from '../../domain/events/event.ts';
 import {
   type BreakGlassChoice,
   breakGlassChoices,
@@ -14,8 +19,9 @@ interface JsonOption {
 }
 
 function view({ id, state, createdAt, sandbox = false, ...choices }: Workspace) {
-  const { retention = 'default', unchanged = 'append', breakGlass = 'refuse', organization = null } = choices;
-  const choice = { retention, unchanged, break_glass: breakGlass, organization };
+  const { retention = 'default', unchanged = 'append', returns = 'allow' } = choices;
+  const { breakGlass = 'refuse', organization = null } = choices;
+  const choice = { retention, unchanged, break_glass: breakGlass, organization, returns };
   return { id, state, sandbox, created_at: createdAt, ...choice };
 }
 
@@ -61,7 +67,7 @@ export function addWorkspaceCommands(workspaces: Command): void {
           writeLine(`There are no workspaces yet in the event log ${eventLogName()}.`);
         else
           writeTable(
-            ['WORKSPACE', 'STATE', 'CREATED', 'RETENTION', 'UNCHANGED', 'BREAK-GLASS', 'SANDBOX'],
+            ['WORKSPACE', 'STATE', 'CREATED', 'RETENTION', 'UNCHANGED', 'BREAK-GLASS', 'RETURNS', 'SANDBOX'],
             found.map((one) => [
               one.id,
               one.state,
@@ -69,6 +75,7 @@ export function addWorkspaceCommands(workspaces: Command): void {
               retentionText(one.retention, retentionSetting()),
               one.unchanged,
               one.break_glass,
+              one.returns,
               one.sandbox ? 'yes' : '-',
             ]),
           );
@@ -118,12 +125,19 @@ export function addWorkspaceCommands(workspaces: Command): void {
       ).choices(breakGlassChoices),
     )
     .option('--organization <name>', 'the organization that it belongs to, for reports that are handed over')
+    .addOption(
+      new Option(
+        '--returns <choice>',
+        'what to do with a write of an erased record: allow it with a warning, refuse it, or refuse it until somebody has reviewed it',
+      ).choices(returnChoices),
+    )
     .addHelpText(
       'after',
       example(
         'chartledger workspaces set north_clinic --unchanged skip',
         'chartledger workspaces set north_clinic --break-glass allow',
         'chartledger workspaces set north_clinic --organization "North Clinic, Inc."',
+        'chartledger workspaces set north_clinic --returns review',
       ),
     )
     .action(set);
@@ -133,12 +147,19 @@ interface SetOptions {
   unchanged?: UnchangedChoice;
   breakGlass?: BreakGlassChoice;
   organization?: string;
+  returns?: ReturnChoice;
 }
 
+const returnTexts: Record<ReturnChoice, string> = {
+  allow: 'return when they are sent again, with a warning',
+  refuse: 'are refused when they are sent again',
+  review: 'are refused when they are sent again, until somebody decides',
+};
+
 async function set(id: string, options: SetOptions, command: Command): Promise<void> {
-  const { unchanged, breakGlass, organization } = options;
+  const { unchanged, breakGlass, organization, returns } = options;
   if (Object.keys(options).length === 0)
-    command.error('error: specify what to set: --unchanged, --break-glass or --organization');
+    command.error('error: specify what to set: --unchanged, --break-glass, --organization or --returns');
   await withKeys(async ({ manager }) => {
     if (unchanged !== undefined) {
       await manager.setUnchanged(id, unchanged);
@@ -159,6 +180,10 @@ async function set(id: string, options: SetOptions, command: Command): Promise<v
     if (organization !== undefined) {
       await manager.setOrganization(id, organization);
       writeLine(`The organization of workspace ${id} is ${organization.trim() || 'not named'}.`);
+    }
+    if (returns !== undefined) {
+      await manager.setReturns(id, returns);
+      writeLine(`Erased records of workspace ${id} ${returnTexts[returns]}.`);
     }
   });
 }

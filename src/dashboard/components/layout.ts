@@ -119,6 +119,7 @@ const workspaceSections: Section[] = [
   { name: 'Audit trail', path: '/audit', roles: trailReaders },
   { name: 'Evidence', path: '/evidence', roles: trailReaders },
   { name: 'Legal holds', path: '/holds', roles: phiReaders },
+  { name: 'Returned records', path: '/returned', roles: phiReaders },
   { name: 'API keys', path: '/keys', roles: integrators },
   { name: 'Sources', path: '/sources', roles: requestReaders },
   { name: 'Webhooks', path: '/webhooks', roles: integrators },

@@ -130,6 +130,14 @@ export function holdsPath(workspace: string): string {
   return `/workspaces/${workspace}/holds`;
 }
 
+/** The entry of the menu. */
+export const returnedSection = 'Returned records';
+
+/** Returns the address of the list of records that were sent again after their erasure, below `/dashboard`. */
+export function returnedPath(workspace: string): string {
+  return `/workspaces/${workspace}/returned`;
+}
+
 /** Returns the address of the page that places a record under legal hold, below `/dashboard`. */
 export function recordHoldPath(workspace: string, kind: string, id: string): string {
   return `${recordPath(workspace, kind, id)}/hold`;

@@ -203,7 +203,8 @@ const permissionTexts: Record<WholePermission, string> = {
   'events:deidentified': 'Read the event stream without data that could identify a person.',
   webhooks: 'Create and change webhooks. Sending full events also needs the events permission.',
   audit: 'Read the audit trail, who has seen a record, and the refused requests of all senders.',
-  settings: 'Change the rules of payers, and so what blocks a claim.',
+  settings:
+    'Change the rules of payers, and so what blocks a claim, and decide whether erased records return.',
 };
 
 /**

@@ -154,3 +154,10 @@ export function earliestPossibleTime(id: string): number {
  */
 export const unchangedChoices = ['skip', 'append'] as const;
 export type UnchangedChoice = (typeof unchangedChoices)[number];
+
+/**
+ * What happens to a write of a record that was erased: `allow`: the record exists again; `refuse`: nothing is written;
+ * `review`: nothing is written until somebody decides.
+ */
+export const returnChoices = ['allow', 'refuse', 'review'] as const;
+export type ReturnChoice = (typeof returnChoices)[number];

@@ -69,6 +69,11 @@ export function holdsStream(workspace: string): string {
   return `${workspace}.holds`;
 }
 
+/** Which writes of an erased record were refused, and what was decided about them. */
+export function returnStream(workspace: string, kind: string, id: string): string {
+  return recordStream(workspace, 'return', `${kind}/${id}`);
+}
+
 /** The sources of a workspace. */
 export function sourcesStream(workspace: string): string {
   return `${workspace}.sources`;

@@ -8,6 +8,7 @@ import {
   type Position,
   type Principal,
   type RecordedEvent,
+  type ReturnChoice,
   type UnchangedChoice,
 } from '../../domain/events/event.ts';
 import { type DisclosureTerms, type NullableTerms, termsOf } from '../../domain/events/payloads.ts';
@@ -207,6 +208,8 @@ export interface Workspace {
   breakGlass?: BreakGlassChoice;
   /** The name of the organization that it belongs to, for what is handed over. */
   organization?: string | undefined;
+  /** What happens to a write of a record that was erased; undefined: `allow`. */
+  returns?: ReturnChoice;
 }
 
 /** Whether users without the right for a record may open it with a reason. */
@@ -314,6 +317,12 @@ export interface WorkspaceUnchangedSet {
 export interface WorkspaceBreakGlassSet {
   workspace: string;
   break_glass: BreakGlassChoice;
+}
+
+/** Data of `WorkspaceReturnsSet`. */
+export interface WorkspaceReturnsSet {
+  workspace: string;
+  returns: ReturnChoice;
 }
 
 /** Throws `conflict` when a workspace is deleted, or its deletion has started. */
@@ -492,6 +501,11 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
     const workspace = known.workspaces.get(metadata.workspace);
     if (workspace)
       known.workspaces.set(workspace.id, { ...workspace, organization: organization ?? undefined });
+  },
+  WorkspaceReturnsSet(known, { data, metadata }) {
+    const { returns } = dataAs<WorkspaceReturnsSet>(data);
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace) known.workspaces.set(workspace.id, { ...workspace, returns });
   },
   WorkspaceDeletionStarted(known, { data, metadata, position: since }) {
     const { reason, messages } = dataAs<WorkspaceDeletionStarted>(data);

@@ -1,5 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import { DamagedEvent, type NewEvent, type RecordedEvent } from '../../domain/events/event.ts';
+import {
+  DamagedEvent,
+  type NewEvent,
+  type RecordedEvent,
+  type ReturnChoice,
+} from '../../domain/events/event.ts';
 import { KEYS_STREAM, SubjectOwners } from '../../domain/events/streams.ts';
 import { ServiceError, UnreadableError, unavailable } from '../../platform/errors.ts';
 import { pause } from '../../platform/retry.ts';
@@ -214,6 +219,11 @@ export class KeyDirectory {
   /** Returns the name of a key, by id; a deleted one keeps its name. */
   nameOf(keyId: string): string | undefined {
     return this.known.keys.get(keyId)?.name;
+  }
+
+  /** Returns what happens to writes of erased records of a workspace. */
+  returnsOf(workspace: string): ReturnChoice {
+    return this.known.workspaces.get(workspace)?.returns ?? 'allow';
   }
 
   /** Returns the current state of a key found earlier. */

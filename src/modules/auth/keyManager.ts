@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonObject, UnchangedChoice } from '../../domain/events/event.ts';
+import type { JsonObject, ReturnChoice, UnchangedChoice } from '../../domain/events/event.ts';
 import { type Actor, newActorEvent } from '../../domain/events/newEvent.ts';
 import { type DisclosureTerms, type NullableTerms, termsOf } from '../../domain/events/payloads.ts';
 import { WORKSPACE_ID } from '../../domain/events/streams.ts';
@@ -39,6 +39,7 @@ import {
   type WorkspaceDeletionStarted,
   type WorkspaceOrganizationSet,
   type WorkspaceRetentionSet,
+  type WorkspaceReturnsSet,
   type WorkspaceUnchangedSet,
 } from './apiKeys.ts';
 import type { KeyDirectory } from './keyDirectory.ts';
@@ -178,6 +179,16 @@ export class KeyManager {
       if ((workspace.breakGlass ?? 'refuse') === choice) return undefined;
       const data: WorkspaceBreakGlassSet = { workspace: id, break_glass: choice };
       return { type: 'WorkspaceBreakGlassSet', workspace: id, data: { ...data } };
+    });
+  }
+
+  /** Sets what happens to writes of erased records of a workspace; does nothing when already set so. */
+  async setReturns(id: string, returns: ReturnChoice): Promise<void> {
+    await this.#change((known) => {
+      const workspace = requireRemaining(known, id);
+      if ((workspace.returns ?? 'allow') === returns) return undefined;
+      const data: WorkspaceReturnsSet = { workspace: id, returns };
+      return { type: 'WorkspaceReturnsSet', workspace: id, data: { ...data } };
     });
   }
 

@@ -7,6 +7,7 @@ import type { StateWrite } from '../../storage/stateStore.ts';
 import { type BatchRun, runBatch } from '../records/commands/batch.ts';
 import type { BatchLine, LineResult } from '../records/commands/batchOrder.ts';
 import { appendForeseen, type ForeseenAppends } from '../records/commands/foreseen.ts';
+import { isReturnRefused } from '../records/commands/returns.ts';
 import type { RecordStates } from '../records/commands/upsert.ts';
 import { currentState } from '../records/queries/records.ts';
 import { type MessageClaims, MessageLock } from './messages/claims.ts';
@@ -105,6 +106,11 @@ export function resultOutcome(record: AboutRecord, result: OperationResult | und
   const { kind, id } = record;
   if (result === undefined || 'error' in result) return { kind, id, outcome: 'refused' };
   return { kind, id, outcome: result.outcome, ...('version' in result && { version: result.version }) };
+}
+
+/** Whether an operation was refused because its record was erased, and may not return. */
+export function isOfErased(result: OperationResult | undefined): boolean {
+  return result !== undefined && 'error' in result && isReturnRefused(result.error);
 }
 
 /** Returns the result of an operation for its record; none for a document, whose versions are not its encounter's. */

@@ -20,10 +20,11 @@ DocumentCategory = Literal[
 ErrorCode = Literal[
     "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
     "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "not_found",
-    "gone", "position_gone", "method_not_allowed", "not_acceptable", "request_timeout", "conflict",
-    "idempotency_key_in_use", "version_conflict", "payload_too_large", "unsupported_media_type",
-    "range_not_satisfiable", "expectation_failed", "idempotency_key_reused", "rate_limited",
-    "headers_too_large", "internal", "not_implemented", "overloaded", "unavailable", "unreadable",
+    "gone", "previously_erased", "position_gone", "method_not_allowed", "not_acceptable",
+    "request_timeout", "conflict", "return_pending", "idempotency_key_in_use", "version_conflict",
+    "payload_too_large", "unsupported_media_type", "range_not_satisfiable", "expectation_failed",
+    "idempotency_key_reused", "rate_limited", "headers_too_large", "internal", "not_implemented",
+    "overloaded", "unavailable", "unreadable",
 ]
 
 
@@ -311,11 +312,13 @@ class BatchSummarySummaryCodes(TypedDict):
     permission_denied: NotRequired[int]
     not_found: NotRequired[int]
     gone: NotRequired[int]
+    previously_erased: NotRequired[int]
     position_gone: NotRequired[int]
     method_not_allowed: NotRequired[int]
     not_acceptable: NotRequired[int]
     request_timeout: NotRequired[int]
     conflict: NotRequired[int]
+    return_pending: NotRequired[int]
     idempotency_key_in_use: NotRequired[int]
     version_conflict: NotRequired[int]
     payload_too_large: NotRequired[int]
@@ -2487,10 +2490,11 @@ class RefusedRequest(TypedDict):
     code: Literal[
         "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
         "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "gone",
-        "position_gone", "not_found", "method_not_allowed", "not_implemented", "not_acceptable",
-        "request_timeout", "conflict", "idempotency_key_in_use", "idempotency_key_reused", "version_conflict",
-        "payload_too_large", "unsupported_media_type", "range_not_satisfiable", "expectation_failed",
-        "rate_limited", "headers_too_large", "internal", "overloaded", "unavailable", "unreadable",
+        "previously_erased", "return_pending", "position_gone", "not_found", "method_not_allowed",
+        "not_implemented", "not_acceptable", "request_timeout", "conflict", "idempotency_key_in_use",
+        "idempotency_key_reused", "version_conflict", "payload_too_large", "unsupported_media_type",
+        "range_not_satisfiable", "expectation_failed", "rate_limited", "headers_too_large", "internal",
+        "overloaded", "unavailable", "unreadable",
     ]
     # Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
     fields: list[str]
@@ -2539,13 +2543,101 @@ class RefusedLine(TypedDict):
     code: Literal[
         "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
         "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "gone",
-        "position_gone", "not_found", "method_not_allowed", "not_implemented", "not_acceptable",
-        "request_timeout", "conflict", "idempotency_key_in_use", "idempotency_key_reused", "version_conflict",
-        "payload_too_large", "unsupported_media_type", "range_not_satisfiable", "expectation_failed",
-        "rate_limited", "headers_too_large", "internal", "overloaded", "unavailable", "unreadable",
+        "previously_erased", "return_pending", "position_gone", "not_found", "method_not_allowed",
+        "not_implemented", "not_acceptable", "request_timeout", "conflict", "idempotency_key_in_use",
+        "idempotency_key_reused", "version_conflict", "payload_too_large", "unsupported_media_type",
+        "range_not_satisfiable", "expectation_failed", "rate_limited", "headers_too_large", "internal",
+        "overloaded", "unavailable", "unreadable",
     ]
     # At most 5
     faults: list[FieldFault]
+
+
+class ReturnedRecords(TypedDict):
+    """The records that were sent again after their erasure."""
+
+    # What happens to a write of an erased record. `allow`: the record exists again, with the warning `previously_erased`; `refuse`: the write gets 410 `previously_erased`; `review`: it gets 409 `return_pending` until somebody decides.
+    choice: Literal["allow", "refuse", "review"]
+    items: list[ReturnedRecord]
+
+
+class ReturnedRecordPrincipal(TypedDict):
+    """Who sent it, first where it was refused"""
+
+    type: Literal["api_key", "source", "user", "operator", "service"]
+    id: str
+    # Name of the key or user; kept after deletion
+    name: str | None
+
+
+class ReturnedRecord(TypedDict):
+    """A record that was sent again after its erasure."""
+
+    kind: Kind
+    # The id that the record was sent with.
+    id: str
+    # `returned`: it exists again. Otherwise what happens when it is sent: `waiting`: it is refused until somebody decides; `refused`; `allowed`: it returns
+    state: Literal["returned", "waiting", "refused", "allowed"]
+    # When it was erased
+    erased_at: str
+    # When it was first refused since
+    refused_at: str | None
+    # When it was written again
+    returned_at: str | None
+    # Its first version after the erasure
+    version: int | None
+    # Who sent it, first where it was refused
+    principal: ReturnedRecordPrincipal | None
+    # The `Request-Id` of that
+    request_id: str | None
+    decided: ReturnDecided
+
+
+class ReturnDecidedPrincipal(TypedDict):
+    """Who decided"""
+
+    type: Literal["api_key", "source", "user", "operator", "service"]
+    id: str
+    # Name of the key or user; kept after deletion
+    name: str | None
+
+
+class ReturnDecided(TypedDict):
+    """What was decided about the return of a record."""
+
+    decision: Literal["allow", "refuse"]
+    # Why; it is kept, so it must not identify the person concerned
+    reason: str
+    # When it was decided
+    at: str
+    # Who decided
+    principal: ReturnDecidedPrincipal
+
+
+class ReturnSet(TypedDict):
+    """It was set."""
+
+    # Always `true`
+    success: bool
+    message: str
+
+
+class ReturnChoice(TypedDict):
+    """A choice."""
+
+    # What happens to a write of an erased record. `allow`: the record exists again, with the warning `previously_erased`; `refuse`: the write gets 410 `previously_erased`; `review`: it gets 409 `return_pending` until somebody decides.
+    choice: Literal["allow", "refuse", "review"]
+
+
+class ReturnDecision(TypedDict):
+    """A decision about the return of an erased record."""
+
+    kind: Kind
+    # The id that the record was sent with.
+    id: str
+    decision: Literal["allow", "refuse"]
+    # Why; it is kept, so it must not identify the person concerned
+    reason: str
 
 
 class OwnKey(TypedDict):

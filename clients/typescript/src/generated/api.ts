@@ -1540,6 +1540,56 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/returned": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the records sent again after their erasure
+         * @description The choice of the workspace, and the records that were sent again after their erasure, or about which somebody decided, in the order of the erasures. Takes the longer, the more was ever erased. The read is itself recorded in the audit trail.
+         *
+         *     Needs the permission `audit`.
+         */
+        get: operations["listReturnedRecords"];
+        /**
+         * Set what happens to erased records that are sent again
+         * @description Applies to the workspace, from the next write on, over every interface. A decision about a single record takes precedence, unless the choice is `allow`.
+         *
+         *     Needs the permission `settings`.
+         */
+        put: operations["setReturns"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/returned/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decide whether an erased record returns
+         * @description With `allow`, the record exists again once it is sent again: nothing of what was refused was kept. The next erasure of the record ends the decision.
+         *
+         *     Needs the permission `settings`.
+         */
+        post: operations["decideReturn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/audit": {
         parameters: {
             query?: never;
@@ -2398,7 +2448,7 @@ export interface components {
              * @description What went wrong, for programs
              * @enum {string}
              */
-            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "previously_erased" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "return_pending" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
             /** @description The fields at fault */
             details?: components["schemas"]["ErrorDetail"][];
             /**
@@ -2494,7 +2544,7 @@ export interface components {
              * @description What went wrong, for programs
              * @enum {string}
              */
-            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
+            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "previously_erased" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "return_pending" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
             /** @description The fields at fault */
             details?: components["schemas"]["ErrorDetail"][];
             /** @description With an error: whether the same line may be accepted later */
@@ -2545,11 +2595,13 @@ export interface components {
                     permission_denied?: number;
                     not_found?: number;
                     gone?: number;
+                    previously_erased?: number;
                     position_gone?: number;
                     method_not_allowed?: number;
                     not_acceptable?: number;
                     request_timeout?: number;
                     conflict?: number;
+                    return_pending?: number;
                     idempotency_key_in_use?: number;
                     version_conflict?: number;
                     payload_too_large?: number;
@@ -2621,7 +2673,7 @@ export interface components {
              * @description What went wrong, for programs
              * @enum {string}
              */
-            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
+            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "previously_erased" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "return_pending" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
             /** @description The fields at fault */
             details?: components["schemas"]["ErrorDetail"][];
         };
@@ -5446,7 +5498,7 @@ export interface components {
              * @description Why it was refused; for a batch, why most of its lines were refused
              * @enum {string}
              */
-            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "previously_erased" | "return_pending" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
             /**
              * @description Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
              * @example [
@@ -5512,9 +5564,122 @@ export interface components {
             kind: string | null;
             record_id: string | null;
             /** @enum {string} */
-            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "previously_erased" | "return_pending" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
             /** @description At most 5 */
             faults: components["schemas"]["FieldFault"][];
+        };
+        /** @description The records that were sent again after their erasure. */
+        ReturnedRecords: {
+            /**
+             * @description What happens to a write of an erased record. `allow`: the record exists again, with the warning `previously_erased`; `refuse`: the write gets 410 `previously_erased`; `review`: it gets 409 `return_pending` until somebody decides.
+             * @enum {string}
+             */
+            choice: "allow" | "refuse" | "review";
+            items: components["schemas"]["ReturnedRecord"][];
+        };
+        /** @description A record that was sent again after its erasure. */
+        ReturnedRecord: {
+            /** @enum {string} */
+            kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+            /**
+             * @description The id that the record was sent with.
+             * @example patient-1001
+             */
+            id: string;
+            /**
+             * @description `returned`: it exists again. Otherwise what happens when it is sent: `waiting`: it is refused until somebody decides; `refused`; `allowed`: it returns
+             * @enum {string}
+             */
+            state: "returned" | "waiting" | "refused" | "allowed";
+            /**
+             * Format: date-time
+             * @description When it was erased
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            erased_at: string;
+            /**
+             * Format: date-time
+             * @description When it was first refused since
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            refused_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was written again
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            returned_at: string | null;
+            /**
+             * @description Its first version after the erasure
+             * @example 3
+             */
+            version: number | null;
+            /** @description Who sent it, first where it was refused */
+            principal: {
+                /** @enum {string} */
+                type: "api_key" | "source" | "user" | "operator" | "service";
+                id: string;
+                /** @description Name of the key or user; kept after deletion */
+                name: string | null;
+            } | null;
+            /** @description The `Request-Id` of that */
+            request_id: string | null;
+            decided: components["schemas"]["ReturnDecided"];
+        };
+        /** @description What was decided about the return of a record. */
+        ReturnDecided: {
+            /** @enum {string} */
+            decision: "allow" | "refuse";
+            /**
+             * @description Why; it is kept, so it must not identify the person concerned
+             * @example Erased by mistake
+             */
+            reason: string;
+            /**
+             * Format: date-time
+             * @description When it was decided
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            at: string;
+            /** @description Who decided */
+            principal: {
+                /** @enum {string} */
+                type: "api_key" | "source" | "user" | "operator" | "service";
+                id: string;
+                /** @description Name of the key or user; kept after deletion */
+                name: string | null;
+            };
+        } | null;
+        /** @description It was set. */
+        ReturnSet: {
+            /** @description Always `true` */
+            success: boolean;
+            message: string;
+        };
+        /** @description A choice. */
+        ReturnChoice: {
+            /**
+             * @description What happens to a write of an erased record. `allow`: the record exists again, with the warning `previously_erased`; `refuse`: the write gets 410 `previously_erased`; `review`: it gets 409 `return_pending` until somebody decides.
+             * @enum {string}
+             */
+            choice: "allow" | "refuse" | "review";
+        };
+        /** @description A decision about the return of an erased record. */
+        ReturnDecision: {
+            /** @enum {string} */
+            kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+            /**
+             * @description The id that the record was sent with.
+             * @example patient-1001
+             */
+            id: string;
+            /** @enum {string} */
+            decision: "allow" | "refuse";
+            /**
+             * @description Why; it is kept, so it must not identify the person concerned
+             * @example Erased by mistake
+             */
+            reason: string;
         };
         /** @description The key of the request, and what it may do. */
         OwnKey: {
@@ -9022,7 +9187,7 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
                 /** @description Only requests refused for this reason */
-                code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+                code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "previously_erased" | "return_pending" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
                 /** @description Only requests answered with this status: `200` for batches and messages of which a part was refused */
                 status?: number;
                 /** @description Only those with this field at fault */
@@ -9079,6 +9244,107 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RefusedRequest"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    listReturnedRecords: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The records. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReturnedRecords"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    setReturns: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReturnChoice"];
+            };
+        };
+        responses: {
+            /** @description The choice is in force. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReturnSet"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    decideReturn: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReturnDecision"];
+            };
+        };
+        responses: {
+            /** @description It is decided. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReturnSet"];
                 };
             };
             /** @description An error */

@@ -6,6 +6,7 @@ import {
   applyOperations,
   eachOnce,
   type IngestRun,
+  isOfErased,
   operationOutcome,
   resultOutcome,
 } from '../apply.ts';
@@ -126,6 +127,7 @@ export function processedBy(outcomes: readonly EntryOutcome[], unread: number): 
     state: refused + unread === 0 ? 'accepted' : refused + unread === all ? 'rejected' : 'partly',
     about: eachOnce([...patients, ...about]),
     problems: problems.slice(0, MAX_PROBLEMS),
+    isOfErased: outcomes.some(({ result }) => isOfErased(result)),
   };
 }
 

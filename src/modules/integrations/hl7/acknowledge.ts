@@ -188,6 +188,8 @@ function errorSegments(issues: readonly Hl7Issue[], { encoding, version }: Hl7Me
 const codes: Partial<Record<ErrorCode, ConditionCode>> = {
   reference_not_found: '204',
   not_found: '204',
+  previously_erased: '204',
+  return_pending: '204',
 };
 
 const later = new Set<ErrorCode>(['unavailable', 'overloaded', 'rate_limited', 'internal']);

@@ -5,6 +5,7 @@ import {
   applyAtomically,
   eachOnce,
   type IngestRun,
+  isOfErased,
   MessageRecorder,
   operationOutcome,
   resultOutcome,
@@ -47,6 +48,7 @@ export function messageOutcome({
   );
   return {
     state: isTaken ? 'accepted' : 'rejected',
+    isOfErased: results.some(isOfErased),
     about: eachOnce([
       ...subjects.map((one) => resultOutcome(one, isTaken ? untouched : undefined)),
       ...about,

@@ -151,7 +151,11 @@ export interface MessagePorts {
 }
 
 /** The result of processing a message. */
-export type ProcessedMessage = Pick<MessageBody, 'state' | 'about' | 'problems' | 'configuration'>;
+export interface ProcessedMessage
+  extends Pick<MessageBody, 'state' | 'about' | 'problems' | 'configuration'> {
+  /** Whether it says something of a record that was erased, and may not return: the message is then not kept. */
+  isOfErased?: boolean;
+}
 
 /**
  * Messages of EMRs as they arrived, for as long as they are kept, and the result of each. They are the source of what
@@ -238,13 +242,18 @@ export class MessageStore {
 
   /**
    * Notes the result of a message, and of the records it concerns, if it still exists; once it is accepted, with `further`
-   * writes. It then stays so: of two who send it again at once, the later one is refused what is there by then.
+   * writes. It then stays so: of two who send it again at once, the later one is refused what is there by then. Removes one about a record that
+   * was erased, and may not return.
    */
   async processed(
     message: Message,
-    processed: ProcessedMessage,
+    { isOfErased, ...processed }: ProcessedMessage,
     further: readonly StateWrite[] = [],
   ): Promise<void> {
+    if (isOfErased) {
+      await this.withdraw(message);
+      return;
+    }
     const { id, workspace } = message;
     const outcomes = new Map(processed.about.map((one) => [JSON.stringify([one.kind, one.id]), one]));
     const isAccepted = processed.state === 'accepted';

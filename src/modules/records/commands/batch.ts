@@ -24,6 +24,7 @@ import {
   conditionNotMet,
   isNewRecord,
   type RecordStates,
+  upsertBlindly,
   upsertIfChanged,
   writtenBlindly,
 } from './upsert.ts';
@@ -161,16 +162,24 @@ class GroupWriter {
   }
 
   async #append(lines: readonly ParsedOperation[]): Promise<void> {
-    const { ports, slices } = this.#context;
+    const { ports, caller, slices } = this.#context;
     const { existence } = ports;
     const mayBeErased = lines.map(
       ({ operation, stream }) => operation.condition === 'any' && !existence.isKnown(stream),
     );
-    const results = await this.#appendEach(lines);
+    const isFree = ports.returns.areAllowed(caller.workspace);
+    const appends: Append[] = [];
+    for (const [index, line] of lines.entries()) {
+      if (slices.isOver) await slices.next();
+      appends.push(toAppend(line, { isNew: !isFree && (mayBeErased[index] as boolean) }));
+    }
+    const results = await this.#appendEach(appends);
     for (const [index, line] of lines.entries()) {
       if (slices.isOver) await slices.next();
       const result = results[index] as Appended | ServiceError;
-      if (result instanceof ServiceError) this.#refuse([line], result);
+      const isThere = result instanceof ServiceError && result.code === 'version_conflict';
+      if (isThere && !isFree && mayBeErased[index]) await this.#write(line);
+      else if (result instanceof ServiceError) this.#refuse([line], result);
       else {
         const answering = this.#accepted(line, result, mayBeErased[index] as boolean);
         if (answering) await answering;
@@ -179,14 +188,8 @@ class GroupWriter {
   }
 
   /** Retries while a store is briefly unreachable, as when a cluster elects its leader: an event is still written only once. */
-  async #appendEach(lines: readonly ParsedOperation[]): Promise<(Appended | ServiceError)[]> {
-    const { ports, slices } = this.#context;
-    const { eventLog } = ports;
-    const appends: Append[] = [];
-    for (const line of lines) {
-      if (slices.isOver) await slices.next();
-      appends.push(toAppend(line));
-    }
+  async #appendEach(appends: readonly Append[]): Promise<(Appended | ServiceError)[]> {
+    const { eventLog } = this.#context.ports;
     const results = await eventLog.appendEach(appends);
     for (let tries = 1; tries < MOST_TRIES && !this.#away; tries += 1) {
       const open = appends.filter((_, index) => isUnavailable(results[index]));
@@ -197,6 +200,17 @@ class GroupWriter {
         if (isUnavailable(result)) results[index] = later.next().value as Appended | ServiceError;
     }
     return results;
+  }
+
+  /** Writes a line whose record exists, or was erased. */
+  async #write(valid: ParsedOperation): Promise<void> {
+    const { ports, answer } = this.#context;
+    const { line, subject } = valid;
+    try {
+      answer(line, { ...subject, written: await upsertBlindly(ports, valid, {}) });
+    } catch (error) {
+      this.#refuse([valid], error);
+    }
   }
 
   /**
@@ -265,9 +279,9 @@ function isGone(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'gone';
 }
 
-function toAppend(valid: ParsedOperation): Append {
+function toAppend(valid: ParsedOperation, { isNew }: { isNew: boolean }): Append {
   const { stream, sent, operation } = valid;
-  const expected = operation.condition === 'exists' ? 'any' : operation.condition;
+  const expected = isNew ? 'none' : operation.condition === 'exists' ? 'any' : operation.condition;
   return { stream, event: valid.newEvent(sent), expected };
 }
 

@@ -115,6 +115,11 @@ export class ParsedOperation implements ValidUpsert {
     return ports.warnings(caller.workspace, this.entry, this.operation.input, this.sent, record);
   }
 
+  requireReturn(version: number, { isTrial }: { isTrial: boolean }): Promise<void> {
+    const { caller, ports } = this.#context;
+    return ports.returns.require(caller, this.entry, { id: this.sent.id, version, isTrial });
+  }
+
   newEvent(fields: RecordFields): NewEvent {
     const event = newEvent(this.#context.caller, this.entry.eventType, fields);
     event.id = this.#context.eventId(this.line);

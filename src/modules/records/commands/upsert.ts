@@ -1,7 +1,7 @@
 import type { NewEvent, RecordedEvent, UnchangedChoice } from '../../../domain/events/event.ts';
 import { type Caller, newEvent } from '../../../domain/events/newEvent.ts';
 import { erasureStep } from '../../../domain/events/payloads.ts';
-import { recordStream } from '../../../domain/events/streams.ts';
+import { recordStream, workspaceOfStream } from '../../../domain/events/streams.ts';
 import {
   patchRecord as applyPatch,
   type DetectedChange,
@@ -29,6 +29,7 @@ import {
   type ReferenceWait,
   type ReferenceWaits,
 } from './references.ts';
+import type { RecordReturns } from './returns.ts';
 
 /** The warning for a record that is new, and whose id belonged to one that was erased. */
 export const PREVIOUSLY_ERASED: FieldMessage = {
@@ -89,6 +90,19 @@ export async function appendToDocument(
 interface RecordPorts {
   eventLog: EventLog;
   existence: RecordExistence;
+  returns: RecordReturns;
+}
+
+/** Rejects unless a record may be written that was erased up to `version` (`RecordReturns.require`). */
+type RequireReturn = (version: number, options: { isTrial: boolean }) => Promise<void>;
+
+/** An append to a record's stream, under a condition on the record. */
+interface RecordAppend {
+  stream: string;
+  event: NewEvent;
+  condition: WriteCondition;
+  /** Undefined where an erased record may be written. */
+  requireReturn: RequireReturn | undefined;
 }
 
 /** The revision of a record's event, and whether the record is new: it never existed before, or was erased. */
@@ -99,17 +113,17 @@ interface AppendedToRecord {
 
 /**
  * Appends to a record's stream under a condition on the record; an erased record counts as missing. Takes no read when the record
- * is known to exist, or was never erased. Rejects as `EventLog.append` does.
+ * is known to exist, or was never erased. Rejects as `EventLog.append` and `requireReturn` do.
  */
-async function appendToRecord(
-  ports: RecordPorts,
-  stream: string,
-  event: NewEvent,
-  condition: WriteCondition,
-): Promise<AppendedToRecord> {
+async function appendToRecord(ports: RecordPorts, append: RecordAppend): Promise<AppendedToRecord> {
   const { eventLog, existence } = ports;
-  if (condition === 'none') return createRecord(eventLog, stream, event);
+  const { stream, event, condition, requireReturn } = append;
+  if (condition === 'none') return createRecord(eventLog, append);
   const isKnown = existence.isKnown(stream);
+  if (condition === 'any' && !isKnown && requireReturn) {
+    const created = await createRecord(eventLog, append).catch(undefinedIfConflict);
+    if (created) return created;
+  }
   if (condition !== 'any' && !isKnown && (await existence.missing([stream])).size > 0) {
     throw conditionNotMet('record');
   }
@@ -135,8 +149,15 @@ export async function isNewRecord(
   return isErasure(before);
 }
 
-/** Appends the first event of a record, or the first after its erasure. */
-async function createRecord(eventLog: EventLog, stream: string, event: NewEvent): Promise<AppendedToRecord> {
+function undefinedIfConflict(error: unknown): undefined {
+  if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
+}
+
+/** Appends the first event of a record, or the first after its erasure. Rejects with `version_conflict` when there is a record. */
+async function createRecord(
+  eventLog: EventLog,
+  { stream, event, requireReturn }: RecordAppend,
+): Promise<AppendedToRecord> {
   for (let expected: number | 'none' = 'none'; ; ) {
     try {
       const { revision } = await eventLog.append(stream, event, expected);
@@ -145,6 +166,7 @@ async function createRecord(eventLog: EventLog, stream: string, event: NewEvent)
       if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
       const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
       if (last === undefined || !isErasure(last)) throw error;
+      await requireReturn?.(last.revision + 1, { isTrial: false });
       expected = last.revision;
     }
   }
@@ -168,6 +190,7 @@ interface ConditionalWrite {
   dryRun: boolean;
   states?: RecordStates | undefined;
   foreseen?: ForeseenAppends | undefined;
+  requireReturn?: RequireReturn;
   /**
    * Returns the fields to write, given the record's current state, undefined when there is none; called again when someone else
    * wrote in the meantime.
@@ -216,14 +239,19 @@ async function writeIfChanged(
   }
 }
 
-/** Resolves with the result that a write has if this is the record's state. Rejects as `fieldsFor` does, and with `version_conflict`. */
+/**
+ * Resolves with the result that a write has if this is the record's state. Rejects as `fieldsFor` and `requireReturn` do, and with
+ * `version_conflict`.
+ */
 async function judge(
-  { condition, unchanged, fieldsFor }: ConditionalWrite,
+  { condition, unchanged, dryRun, foreseen, fieldsFor, requireReturn }: ConditionalWrite,
   last: RecordState | undefined,
 ): Promise<ConditionalWriteResult> {
   const state = last?.erased ? undefined : last;
   const sent = await fieldsFor(state);
   requireRecord(condition, state);
+  // What is foreseen is to be written, however it is refused.
+  if (last?.erased) await requireReturn?.(last.version, { isTrial: dryRun && foreseen === undefined });
   const change = detectChange(state, sent);
   const isSkipped = change.outcome === 'unchanged' && unchanged === 'skip';
   const before = last?.version ?? 0;
@@ -367,6 +395,8 @@ export async function upsertRecord(
   const valid: ValidUpsert = {
     ...{ entry, stream, sent },
     newEvent: (fields) => newEvent(caller, entry.eventType, fields),
+    requireReturn: (version, { isTrial }) =>
+      ports.returns.require(caller, entry, { id: sent.id, version, isTrial }),
     warnings: (record) => ports.warnings(caller.workspace, entry, input as object, sent, record),
   };
   if (
@@ -374,7 +404,7 @@ export async function upsertRecord(
     (await findPreviousAppend(ports.eventLog, stream, caller)) !== undefined
   ) {
     // It keeps its place, whatever followed it.
-    return upsertBlindly(ports, valid, {});
+    return upsertBlindly(ports, valid, { isRepeat: true });
   }
   if (options.wait) await awaitReferences(ports, caller, entry, sent, options.wait);
   const checking = checkReferences(existence, caller.workspace, entry, sent);
@@ -390,17 +420,26 @@ export interface ValidUpsert {
   sent: RecordFields;
   /** Creates the event with these fields. */
   newEvent(fields: RecordFields): NewEvent;
+  requireReturn(...parameters: Parameters<RequireReturn>): Promise<void>;
   /** Returns the warnings for it; `record`: the record's merged fields after the write, if known. */
   warnings(record: RecordFields | undefined): FieldMessage[];
 }
 
-async function upsertBlindly(
+/**
+ * Carries out an upsert whatever the record's state; `isRepeat`: its event is in the log. Rejects as `EventLog.append` and
+ * `RecordReturns.require` do.
+ */
+export async function upsertBlindly(
   ports: WritePorts,
   valid: ValidUpsert,
-  { condition = 'any' }: WriteOptions,
+  { condition = 'any', isRepeat = false }: Pick<WriteOptions, 'condition'> & { isRepeat?: boolean },
 ): Promise<Written> {
   const { stream, sent } = valid;
-  const { revision, isNew } = await appendToRecord(ports, stream, valid.newEvent(sent), condition);
+  const isFree = isRepeat || ports.returns.areAllowed(workspaceOfStream(stream));
+  const { revision, isNew } = await appendToRecord(ports, {
+    ...{ stream, event: valid.newEvent(sent), condition },
+    requireReturn: isFree ? undefined : (version, trial) => valid.requireReturn(version, trial),
+  });
   if (!ports.existence.isKnown(stream)) ports.existence.remember(stream);
   return writtenBlindly(valid, revision, isNew);
 }
@@ -430,6 +469,7 @@ export async function upsertIfChanged(
     const { fields, wasErased, ...written } = await writeIfChanged(ports, {
       ...{ entry, stream, condition, unchanged, dryRun },
       ...{ states: options.states, foreseen: options.foreseen },
+      requireReturn: (version, trial) => valid.requireReturn(version, trial),
       fieldsFor: () => sent,
       newEvent: (data) => valid.newEvent(data),
     });

@@ -157,6 +157,8 @@ export const issueCodes: Partial<Record<ErrorCode, IssueCode>> = {
   workspace_deactivated: 'security',
   permission_denied: 'forbidden',
   gone: 'deleted',
+  previously_erased: 'deleted',
+  return_pending: 'conflict',
   not_found: 'not-found',
   method_not_allowed: 'not-supported',
   not_acceptable: 'not-supported',

@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { hl7Message } from '../integrations/hl7Messages.ts';
+import { runInWorkspace } from '../support/cli.ts';
+import type { Client } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
+import { fhirPatient, sendFhir } from '../support/fhir.ts';
+import { phi } from '../support/output.ts';
+import { samples } from '../support/samples.ts';
+import { onEveryEngine } from '../support/servers.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+
+/** What a write of each kind of interface answers, in short. */
+type Answers = Record<'rest' | 'batch' | 'judged' | 'fhir' | 'bundle' | 'hl7', string>;
+
+/** Whatever came of the audit trail, besides the events of records. */
+const isOfRecords = (event: string) => !/AccessRecorded|Readiness/.test(event);
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let admin: Client;
+  let officer: Client;
+  beforeAll(async () => {
+    service = await start();
+    admin = service.as((await service.createKey('clinic', ['settings'])).key);
+    officer = service.as((await service.createKey('clinic', ['audit'])).key);
+  });
+  afterAll(() => service.stop());
+
+  const cli = (...args: string[]) => runInWorkspace(service, ...args);
+  const ids = {
+    rest: phi('a'),
+    batch: phi('b'),
+    judged: phi('c'),
+    fhir: phi('d'),
+    bundle: phi('e'),
+    hl7: phi('f'),
+  };
+  const patient = (id: string) => ({ ...samples.patient(), id });
+
+  async function inBatch(id: string, query = ''): Promise<string> {
+    const answer = await service.send(`/integration/batch${query}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-ndjson' },
+      body: `${JSON.stringify({ kind: 'patient', record: patient(id) })}\n`,
+    });
+    const { code, outcome, warnings } = JSON.parse(answer.text.split('\n')[0] as string);
+    return (
+      code ??
+      [outcome, ...warnings.map(({ message }: { message: string }) => message.split(':')[0])].join(' ')
+    );
+  }
+
+  /** Sends one patient over each interface. */
+  async function sendAll(): Promise<Answers> {
+    const rest = await service.post('/integration/patients', patient(ids.rest));
+    const batch = await inBatch(ids.batch);
+    const judged = await inBatch(ids.judged, '?unchanged=skip');
+    const fhir = await sendFhir(service, '/fhir/Patient', fhirPatient({ id: ids.fhir }));
+    const bundle = await sendFhir(service, '/fhir', {
+      resourceType: 'Bundle',
+      type: 'batch',
+      entry: [
+        {
+          resource: fhirPatient({ id: ids.bundle }),
+          request: { method: 'PUT', url: `Patient/${ids.bundle}` },
+        },
+      ],
+    });
+    const person: [string, Record<number, string>] = ['PID', { 3: ids.hl7, 5: 'Diaz^Ada', 7: '19710502' }];
+    const hl7 = await service.send('/hl7/v2', {
+      method: 'POST',
+      headers: { 'content-type': 'application/hl7-v2' },
+      body: hl7Message('ADT^A28', [person]),
+    });
+    const [first] = rest.body.warnings ?? [];
+    return {
+      rest: `${rest.status} ${rest.body.code ?? [rest.body.outcome, first?.message.split(':')[0] ?? ''].join(' ')}`.trim(),
+      batch,
+      judged,
+      fhir: `${fhir.status} ${fhir.text.includes('previously_erased')}`,
+      bundle: bundle.body.entry[0].response.status.slice(0, 3),
+      hl7: /MSA\|(..)/.exec(hl7.text)?.[1] ?? hl7.text,
+    };
+  }
+
+  const choose = (choice: string, client = admin) =>
+    client.send('/integration/returned', {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ choice }),
+    });
+  const returned = async () => (await officer.get('/integration/returned')).body;
+  const states = async () =>
+    Object.fromEntries(
+      (await returned()).items.map(({ id, state }: { id: string; state: string }) => [id, state]),
+    );
+  const all = (state: string) => Object.fromEntries(Object.values(ids).map((id) => [id, state]));
+  const messages = async () => JSON.parse((await cli('messages', 'list', '--json')).stdout).length;
+
+  async function erase(...erased: string[]) {
+    for (const id of erased)
+      expect(await cli('records', 'erase', 'patient', id, '--reason', 'Asked')).toMatchObject({ code: 0 });
+    // The service learns of erasures by other processes within a second.
+    await eventually(async () => {
+      for (const id of erased) {
+        const visit = samples.encounter(id);
+        expect((await service.post('/integration/encounters', visit)).body.code).toBe('reference_not_found');
+      }
+    });
+  }
+
+  test('a workspace refuses what was erased, over each interface, and keeps nothing of it', async () => {
+    await sendAll();
+    await erase(...Object.values(ids));
+    expect((await choose('refuse')).status).toBe(200);
+    const kept = await messages();
+    const appended = await appendedBy(service, async () => {
+      expect(await sendAll()).toEqual({
+        rest: '410 previously_erased',
+        ...{ batch: 'previously_erased', judged: 'previously_erased' },
+        ...{ fhir: '410 false', bundle: '410', hl7: 'AE' },
+      });
+      // From then on nothing is noted.
+      await sendAll();
+    });
+    const noted = Object.values(ids).map((id) => `clinic.return-patient%2F${id}: RecordReturnRefused`);
+    expect(appended.filter(isOfRecords).toSorted()).toEqual(noted.toSorted());
+    expect(await messages()).toBe(kept);
+    expect(await states()).toEqual(all('refused'));
+    const { choice, items } = await returned();
+    expect(choice).toBe('refuse');
+    expect(items[0]).toMatchObject({
+      principal: { type: 'api_key', name: 'Test key' },
+      version: null,
+      decided: null,
+    });
+  });
+
+  test('what has to be decided waits, and one that may return has to be sent again', async () => {
+    await choose('review');
+    expect(await sendAll()).toEqual({
+      rest: '409 return_pending',
+      ...{ batch: 'return_pending', judged: 'return_pending' },
+      ...{ fhir: '409 false', bundle: '409', hl7: 'AE' },
+    });
+    expect(await states()).toEqual(all('waiting'));
+    for (const id of Object.values(ids)) {
+      const body = { kind: 'patient', id, decision: 'allow', reason: 'Erased by mistake' };
+      expect((await admin.post('/integration/returned/decisions', body)).status).toBe(200);
+    }
+    expect(await states()).toEqual(all('allowed'));
+    expect(await sendAll()).toEqual({
+      rest: '200 created previously_erased',
+      ...{ batch: 'created previously_erased', judged: 'created previously_erased' },
+      ...{ fhir: '201 true', bundle: '201', hl7: 'AA' },
+    });
+    expect(await states()).toEqual(all('returned'));
+    const appended = await appendedBy(service, async () => {
+      expect((await service.post('/integration/patients', patient(ids.rest))).body).toMatchObject({
+        outcome: 'updated',
+      });
+    });
+    expect(appended.filter(isOfRecords)).toEqual([`clinic.patient-${ids.rest}: PatientUpserted`]);
+  });
+
+  test('the next erasure ends a decision; one that is refused stays so where the others wait', async () => {
+    await erase(ids.rest, ids.batch);
+    const refused = ['records', 'decide-return', 'patient', ids.rest, 'refuse', '--reason', 'Asked twice'];
+    expect(await cli(...refused)).toMatchObject({ code: 0, stderr: '' });
+    expect(await appendedBy(service, () => cli(...refused))).toEqual([]);
+    // A dry run notes nothing.
+    const trial = await appendedBy(service, async () => {
+      expect(await inBatch(ids.batch, '?dry_run=true')).toBe('return_pending');
+    });
+    expect(trial.filter(isOfRecords)).toEqual([]);
+    expect(await sendAll()).toMatchObject({ rest: '410 previously_erased', batch: 'return_pending' });
+    expect(await states()).toEqual({ ...all('returned'), [ids.rest]: 'refused', [ids.batch]: 'waiting' });
+    const listed: { id: string }[] = JSON.parse((await cli('records', 'returned', '--json')).stdout);
+    expect(listed.find(({ id }) => id === ids.rest)).toMatchObject({
+      state: 'refused',
+      decided: { decision: 'refuse', reason: 'Asked twice' },
+    });
+    // A new patient is stored as ever.
+    expect(await inBatch(phi('new'))).toBe('created');
+    expect((await service.post('/integration/patients', samples.patient())).status).toBe(200);
+  });
+
+  test('what cannot be decided or set is refused, and appends nothing', async () => {
+    const known = samples.patient();
+    await service.post('/integration/patients', known);
+    const body = { kind: 'patient', id: known.id, decision: 'allow', reason: 'Asked' };
+    const decide = (more: object) => admin.post('/integration/returned/decisions', { ...body, ...more });
+    const appended = await appendedBy(service, async () => {
+      expect(await decide({})).toMatchObject({ status: 409, body: { code: 'conflict' } });
+      expect(await decide({ id: 'none' })).toMatchObject({ status: 404 });
+      expect(await decide({ id: ids.rest, reason: ' ' })).toMatchObject({ status: 400 });
+      expect(await decide({ decision: 'review' })).toMatchObject({ status: 400 });
+      expect(await choose('later')).toMatchObject({ status: 400 });
+      expect(await choose('review')).toMatchObject({ status: 200 });
+      expect(await choose('allow', officer)).toMatchObject({ status: 403 });
+    });
+    expect(appended.filter(isOfRecords)).toEqual([]);
+  });
+});
