@@ -4,8 +4,13 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ENTRIES_A_CHUNK } from '../../projections/auditTrail.ts';
 import type { Client } from '../support/client.ts';
-import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
-import { eventually } from '../support/eventually.ts';
+import {
+  expectAccessible,
+  startDashboard,
+  type TestDashboard,
+  takePictures,
+  textOf,
+} from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
 import { accessesBy, appendedBy, readAll, type TestService } from '../support/service.ts';
@@ -41,7 +46,12 @@ const show = async (page: Page) => {
 /** The cells of a column, from the first row on. */
 const column = (page: Page, number: number) =>
   page.locator(`tbody tr > :nth-child(${number})`).allInnerTexts();
-const what = (page: Page) => column(page, 3);
+const what = (page: Page) => page.locator('tbody summary').allInnerTexts();
+/** What opens in the first row. */
+const details = async (page: Page) => {
+  await page.locator('tbody summary').first().click();
+  return textOf(page.locator('tbody details').first());
+};
 
 describe('the audit trail of a workspace', () => {
   test(
@@ -51,7 +61,7 @@ describe('the audit trail of a workspace', () => {
       await expectAccessible(page);
       await takePictures(page, 'audit');
       expect((await what(page)).slice(0, 5)).toEqual([
-        'Request refused\nPOST /integration/payers',
+        'Request refused',
         'Record read',
         'Payer upserted',
         'Document uploaded',
@@ -61,9 +71,11 @@ describe('the audit trail of a workspace', () => {
       expect(first).toContain('EMR <b>connector</b>');
       expect(first).toContain(hostile);
       expect(first).toContain('validation failed');
-      expect(first).toContain('127.0.0.1');
+      const all = await details(page);
+      expect(all).toContain('Endpoint POST /integration/payers');
+      expect(all).toContain('From 127.0.0.1');
       expect(await page.locator('main img, main b').count()).toBe(0);
-      const link = page.getByRole('link', { name: hostile }).first();
+      const link = page.getByRole('row').getByTitle(hostile).first();
       expect(await link.getAttribute('href')).toBe(
         `/dashboard/workspaces/${workspace}/records/payers/${encodeURIComponent(hostile)}`,
       );
@@ -78,7 +90,7 @@ describe('the audit trail of a workspace', () => {
       await page.getByLabel('Outcome').selectOption('Refused');
       await page.getByLabel('Record ID').fill(hostile);
       await show(page);
-      expect(await what(page)).toEqual(['Request refused\nPOST /integration/payers']);
+      expect(await what(page)).toEqual(['Request refused']);
       expect(await page.getByLabel('Record ID').inputValue()).toBe(hostile);
       await page.getByLabel('Outcome').selectOption('Any outcome');
       await page.getByLabel('Action').selectOption('Record read');
@@ -87,7 +99,7 @@ describe('the audit trail of a workspace', () => {
       await page.getByRole('button', { name: 'Clear' }).click();
       await page.getByRole('link', { name: 'EMR <b>connector</b>' }).first().click();
       expect(new URL(page.url()).searchParams.get('principal')).toBe(keyId);
-      expect(new Set(await column(page, 2))).toEqual(new Set(['EMR <b>connector</b>\nAPI key']));
+      expect(new Set(await column(page, 2))).toEqual(new Set(['EMR <b>connector</b> API key']));
       await page.getByLabel('From').fill('2999-01-01T00:00:00');
       await show(page);
       expect(await page.getByText('No entries match.').count()).toBe(1);
@@ -114,32 +126,27 @@ describe('the audit trail of a workspace', () => {
     LONG_MS,
   );
 
-  test.each([true, false])(
-    'leads to older entries without a gap (scripts: %p)',
-    async (javaScriptEnabled) => {
+  test(
+    'leads to older entries without a gap, and back over the same pages',
+    async () => {
       const count = 2 * ENTRIES_A_CHUNK + 10;
-      const other = await service.createKey(javaScriptEnabled ? 'long' : 'long2', ['write']);
+      const other = await service.createKey('long', ['write']);
       for (let n = 0; n < count; n++)
         await service.as(other.key).post('/integration/payers', samples.payer());
-      const signedIn = await dashboard.openAs('compliance', '/account');
-      const page = await dashboard.open(`/workspaces/${other.workspace}/audit?action=PayerUpserted`, {
-        storageState: await signedIn.context().storageState(),
-        javaScriptEnabled,
-      });
-      const ids: string[] = [];
-      for (let pages = 1; ; pages++) {
-        if (javaScriptEnabled) ids.length = 0;
-        ids.push(...(await page.locator('.request-id').allInnerTexts()));
-        if (ids.length >= count) break;
+      const page = await dashboard.openAs(
+        'compliance',
+        `/workspaces/${other.workspace}/audit?action=PayerUpserted`,
+      );
+      const shown = () => page.locator('.request-id').allTextContents();
+      const pages: string[][] = [];
+      for (;;) {
+        pages.push(await shown());
+        if (pages.flat().length >= count) break;
         await service.as(other.key).post('/integration/payers', samples.payer());
-        await page.getByRole('button', { name: 'Older' }).click();
-        if (javaScriptEnabled) {
-          await eventually(async () =>
-            expect(await page.locator('tbody tr').count()).toBeGreaterThan(ids.length),
-          );
-        }
-        expect(pages).toBeLessThan(10);
+        await page.getByRole('link', { name: 'Older' }).click();
+        expect(pages.length).toBeLessThan(10);
       }
+      const ids = pages.flat();
       const events = (await readAll(service.eventLog)).filter(
         ({ type, metadata }) => type === 'PayerUpserted' && metadata.workspace === other.workspace,
       );
@@ -149,7 +156,14 @@ describe('the audit trail of a workspace', () => {
           .map(({ id }) => id)
           .reverse(),
       );
-      expect(await page.getByRole('button', { name: 'Older' }).count()).toBe(0);
+      expect(await page.getByRole('link', { name: 'Older' }).count()).toBe(0);
+      for (const earlier of pages.slice(1, -1).reverse()) {
+        await page.getByRole('link', { name: 'Newer' }).click();
+        expect(await shown()).toEqual(earlier);
+      }
+      await page.getByRole('link', { name: 'Newer' }).click();
+      expect(new URL(page.url()).search).toBe('?action=PayerUpserted');
+      expect(await page.getByRole('link', { name: 'Newer' }).count()).toBe(0);
     },
     LONG_MS,
   );
@@ -204,12 +218,11 @@ describe('the audit trail of a workspace', () => {
         { action: 'audit.export', query: { ...query, format: 'csv' } },
         { action: 'audit.export', query: { ...query, format: 'ndjson' } },
         { action: 'audit.read', query },
+        { action: 'record.list', kind: 'payer', query: { fields: 'name' }, shown: expect.anything() },
       ]);
       await page.goto(`/dashboard${path()}?action=audit.export`);
-      const exported = ['ndjson', 'csv'].map(
-        (format) => `Audit trail exported\nformat: ${format}; id: ${hostile}`,
-      );
-      expect(await what(page)).toEqual(exported);
+      expect(await what(page)).toEqual(['Audit trail exported', 'Audit trail exported']);
+      expect(await details(page)).toContain(`Asked for format: ndjson; id: ${hostile}`);
     },
     LONG_MS,
   );

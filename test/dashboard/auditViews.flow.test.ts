@@ -24,7 +24,9 @@ onEmbeddedEngines((start) => {
     expect(appended).toContain(`clinic.payer-${payer.id}: PayerUpserted`);
     const whats = async (query: string) => {
       const { text } = await visitor.get(`${root}/audit${query}`);
-      return [...text.matchAll(/<th scope="row">([^<]+)/g)].map(([, what]) => what);
+      return [...text.matchAll(/<th scope="row" class="cut"><details class="entry"><summary>([^<]+)/g)].map(
+        ([, what]) => what?.trim(),
+      );
     };
     const others = ['Request refused', 'Record read', 'Payer upserted'];
     expect((await whats('')).slice(0, 4)).toEqual([
@@ -34,11 +36,9 @@ onEmbeddedEngines((start) => {
       'Payer upserted',
     ]);
     const { text } = await visitor.get(`${root}/audit`);
-    // One view of the record's page: a row that opens.
-    expect(text).toMatch(
-      /<details[^>]*><summary>and 1 more on the same page<\/summary>\s*<ul><li>History read/,
-    );
-    expect(text.match(/<details class="further">/g)).toHaveLength(1);
+    // One view of the record's page is one row, as is the earlier look at the trail, which named the payer.
+    expect(text.match(/<small class="muted">and 1 more<\/small>/g)).toHaveLength(2);
+    expect(text).toMatch(/On the same page<\/dt><dd><ul class="plain"><li>History read/);
     expect((await whats('?without_views=yes')).slice(0, 3)).toEqual(others);
     expect((await whats('?action=record.history')).slice(0, 1)).toEqual(['History read']);
   });
@@ -55,6 +55,10 @@ onEmbeddedEngines((start) => {
       expect(text).toContain(`id: ${payer.id}; kind: payer; seen: yes`);
       expect(text).toContain(`id: ${payer.id}; kind: &lt;b&gt;`);
     });
-    expect(accesses).toEqual([{ action: 'audit.read', query: { action: 'audit.read', id: payer.id } }]);
+    // The name of the payer is shown with the entries about it.
+    expect(accesses).toEqual([
+      { action: 'audit.read', query: { action: 'audit.read', id: payer.id } },
+      { action: 'record.list', kind: 'payer', query: { fields: 'name' }, shown: expect.anything() },
+    ]);
   });
 });

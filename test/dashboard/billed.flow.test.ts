@@ -52,7 +52,7 @@ onEmbeddedEngines((start) => {
   test('the page of an encounter tells what was billed, and what has changed since', async () => {
     const { claim, claimId } = await billed();
     const before = await show(pageOf(claim));
-    expect(before).toContain(`<code>${claimId}</code>`);
+    expect(before).toContain(`<code dir="auto">${claimId}</code>`);
     expect(before).toContain('<strong><bdi>Test key</bdi></strong>');
     const patient = `href="/dashboard${pathOf('patients', claim.patient)}`;
     expect(before).toContain(`${patient}?version=1">Patient, version 1</a>`);

@@ -78,7 +78,7 @@ onEmbeddedEngines((start) => {
     const before = await service.eventLog.head();
     const first = (await visitor.get(`${root}?kind=payer`)).text;
     expect(payloads(first)).toEqual(events.slice(0, 20));
-    const [, older = ''] = /rel="next" href="\/dashboard([^"]+)"/.exec(first) ?? [];
+    const [, older = ''] = /href="\/dashboard([^"]+)" rel="next"/.exec(first) ?? [];
     const second = (await visitor.get(decoded(older))).text;
     expect(payloads(second)).toEqual(events.slice(20, 40));
     expect((await noted(before)).map(({ shown }) => shown)).toMatchObject([

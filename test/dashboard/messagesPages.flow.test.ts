@@ -130,7 +130,7 @@ onEmbeddedEngines((start) => {
     for (const one of sentPatients) await sendFhir(client, `/fhir/Patient/${one.id}`, one, {}, 'PUT');
     const first = (await compliance.get(busy)).text;
     expect(listed(first)).toHaveLength(50);
-    const [, next = ''] = /rel="next" href="\/dashboard([^"]+)"/.exec(first) ?? [];
+    const [, next = ''] = /href="\/dashboard([^"]+)" rel="next"/.exec(first) ?? [];
     const second = (await compliance.get(next.replaceAll('&amp;', '&'))).text;
     const [oldest] = listed(second);
     expect(listed(second)).toHaveLength(1);

@@ -354,7 +354,7 @@ onEmbeddedEngines((start) => {
     expect(text).not.toContain(first.id);
     const timeline = (await shown(`${path}/timeline`)).text;
     expect(timeline).toContain(second.id);
-    expect(timeline.split(`<code>${first.id}</code>`)).toHaveLength(2);
+    expect(timeline.split(`<code dir="auto">${first.id}</code>`)).toHaveLength(2);
     expect(timeline).toContain('All earlier versions were permanently erased');
     await erase('patients', patient.id, { with_encounters: 'yes' });
     for (const page of [path, `${path}/timeline`, `${path}/encounters`, `${path}/fields/city`]) {

@@ -149,12 +149,12 @@ test('older changes follow, newest ones are a click away, and any two versions a
   const shown = new RecordsPages(plain, service);
   expect(await shown.versions()).toEqual(all.slice(0, 25));
   const accesses = await accessesBy(service, async () => {
-    await plain.getByRole('button', { name: 'Older changes' }).click();
+    await plain.getByRole('link', { name: 'Older' }).click();
     await plain.waitForURL(/page_token/);
   });
   expect(accesses.map(({ action }) => action)).toEqual(['record.read', 'record.history']);
   expect(await shown.versions()).toEqual(all.slice(25));
-  await plain.getByRole('button', { name: 'Newest changes' }).click();
+  await plain.getByRole('link', { name: 'Newer' }).click();
   await shown.version(45).waitFor();
   await plain.context().close();
 

@@ -199,9 +199,9 @@ describe('by keyboard', () => {
     const wanted = [
       'Skip to content',
       'Chartledger',
-      'Dark',
       'Overview',
       'API reference',
+      'Dark',
       'Create workspace',
     ];
     expect(stops.filter((stop) => wanted.includes(stop))).toEqual(wanted);

@@ -90,7 +90,13 @@ onEmbeddedEngines((start) => {
       ],
     });
     const page = await list();
-    for (const shown of ['America/Denver', `<code>${key}</code>`, 'HOSP', 'main (Main)', '30 days']) {
+    for (const shown of [
+      'America/Denver',
+      `<code dir="auto">${key}</code>`,
+      'HOSP',
+      'main (Main)',
+      '30 days',
+    ]) {
       expect(page).toContain(shown);
     }
     const form = (await admin.get(`${root}/lab/edit`)).text;
@@ -136,7 +142,7 @@ onEmbeddedEngines((start) => {
       ...{ status: 303, events: [{ type: 'SourceConfigured', data: { source: { id: 'lab', mapping } } }] },
     });
     const page = await list(compliance);
-    for (const shown of ['visit_types: 1 code', '<code>OBV</code> → observation', 'PID-18']) {
+    for (const shown of ['visit_types: 1 code', '<code dir="auto">OBV</code> → observation', 'PID-18']) {
       expect(page).toContain(shown);
     }
     const form = (await admin.get(`${root}/lab/edit`)).text;

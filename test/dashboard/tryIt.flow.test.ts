@@ -53,7 +53,7 @@ onEmbeddedEngines((start) => {
     expect(tried.principals).toEqual(['user']);
     expect(JSON.parse(tried.answer)).toEqual((await service.get(`/integration/payers/${payer.id}`)).body);
     expect(tried.text).toContain(`value="${payer.id}"`);
-    expect(tried.text).toContain('Request-Id: <code>');
+    expect(tried.text).toContain('Request-Id: <code dir="auto">');
   });
 
   test('takes queries, reads events, and shows lines of JSON', async () => {
@@ -74,7 +74,7 @@ onEmbeddedEngines((start) => {
     expect(first).toMatchObject({ answered: 200, appended: [['PayerUpserted']], principals: ['user'] });
     const again = await attempt('admin', 'upsertPayer', form);
     expect(again).toMatchObject({ answer: first.answer, appended: [] });
-    expect(again.text).toContain('Idempotent-Replayed: <code>true');
+    expect(again.text).toContain('Idempotent-Replayed: <code dir="auto">true');
     const { id } = JSON.parse(body);
     const patch = { 'path-id': id, body: '{"city":"Omaha"}', 'header-If-Match': '"1"' };
     expect(await attempt('admin', 'patchPayer', patch)).toMatchObject({

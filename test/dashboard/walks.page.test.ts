@@ -182,7 +182,7 @@ test('a failing webhook leads to the message, to its record, and back to another
   await walk.follow(endpoint.url);
   await walk.sees(page.getByRole('row').filter({ hasText: /msg_.*500/s }));
   await expectAccessible(page);
-  await walk.follow(payer.id);
+  await walk.follow(payer.name);
   await walk.sees(heading(`Payer ${payer.name}`));
   endpoint.answer = () => 200;
   const changes = await changesBy(service, async () => {

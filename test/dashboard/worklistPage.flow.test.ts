@@ -323,7 +323,7 @@ onEmbeddedEngines((start) => {
     await show('/readiness/export?state=ready');
     const whats = async (query: string) => {
       const trail = await show(`/audit?principal=${userId}${query}`);
-      return [...trail.matchAll(/<th scope="row">([^<]+)/g)].map(([, what]) => what);
+      return [...trail.matchAll(/<details class="entry"><summary>([^<]+)/g)].map(([, what]) => what?.trim());
     };
     const [exported, read] = ['Encounter readiness exported', 'Encounter readiness read'];
     const all = await whats('');

@@ -78,9 +78,9 @@ onEmbeddedEngines((start) => {
     const { visitor } = await signedIn(service, 'admin');
     const page = async (message: string) =>
       (await visitor.get(`/workspaces/${service.workspaceId('clinic')}/messages/${message}`)).text;
-    expect(await page(original)).toContain(`/messages/${correction}"><code>`);
+    expect(await page(original)).toContain(`/messages/${correction}"><code dir="auto">`);
     expect(await page(original)).not.toContain('chartledger messages resend');
-    expect(await page(correction)).toContain(`/messages/${original}"><code>`);
+    expect(await page(correction)).toContain(`/messages/${original}"><code dir="auto">`);
     const again = await changesBy(service, async () => {
       expect(await correct(original, right.replace('Ana', 'Eva'))).toMatchObject({
         ...{

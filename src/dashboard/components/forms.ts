@@ -28,7 +28,7 @@ import {
   valuesOf,
   viewerPreferences,
 } from './page.ts';
-import { fieldLabel } from './text.ts';
+import { bdi, fieldLabel } from './text.ts';
 
 interface Field {
   name: string;
@@ -271,21 +271,29 @@ export function expiryOptions(maxSeconds: number) {
   return durations.filter(({ value }) => Number(value) <= maxSeconds);
 }
 
-/** Returns the form above a list that filters it; `path` is the list's, which shows everything without it. */
-export function filterForm(path: string, fields: Html): Html {
-  return html`<form method="get" action="${path}">
+interface FilterForm {
+  /** The list's, which shows everything without a query. */
+  path: string;
+  fields: Html;
+  /** What limits the list now, by the names of the fields. */
+  limits: Readonly<Record<string, unknown>>;
+  /** Closed at first on a desktop as well, not only on a phone. */
+  isFolded?: boolean;
+  /** It is to be filled in first, or is shown again for what is wrong with a field. */
+  isOpen: boolean;
+}
+
+/** Returns the form above a list that filters it. Where it is closed, its button has the number of limits. */
+export function filterForm({ path, fields, limits, isFolded = false, isOpen }: FilterForm): Html {
+  const count = Object.values(limits).filter((value) => value !== undefined && value !== '').length;
+  return html`<details class="filters no-print${isFolded && ' folded'}"${isOpen && html` open`}><summary role="button" class="outline secondary">Filter${count > 0 && ` (${count})`}</summary>
+<form method="get" action="${path}">
 <div class="filter-fields">
 ${fields}
 </div>
 <div class="actions"><button type="submit">Show</button>
 <a role="button" class="outline secondary" href="${path}">Clear</a></div>
-</form>`;
-}
-
-/** Returns a filter that opens on request, with how many limits are set. */
-export function filterPanel(count: number, form: Html): Html {
-  return html`<details class="filter-panel no-print"><summary role="button" class="outline secondary">Filter${count > 0 && ` (${count})`}</summary>
-${form}</details>`;
+</form></details>`;
 }
 
 /** Returns two fields for choosing a password; what was typed before is never shown again. */
@@ -320,7 +328,7 @@ export const purposeTexts: Record<Purpose, string> = {
 /** Returns to whom data are sent and why, for a table cell. */
 export function termsText({ recipient, purpose }: NullableTerms = {}): HtmlValue {
   if (!recipient && !purpose) return html`<span class="muted">not given</span>`;
-  return html`${recipient ?? 'recipient not given'}<br><small class="muted">${purpose ? purposeTexts[purpose] : 'purpose not given'}</small>`;
+  return html`${recipient ? bdi(recipient) : 'recipient not given'}<br><small class="muted">${purpose ? purposeTexts[purpose] : 'purpose not given'}</small>`;
 }
 
 /**

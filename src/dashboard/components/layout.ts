@@ -17,7 +17,7 @@ import {
   requestReaders,
   trailReaders,
 } from './page.ts';
-import { badge } from './text.ts';
+import { badge, bdi } from './text.ts';
 
 /** Returns the address of a workspace's search, below `/dashboard`; of one search where its number is given. */
 export function searchPath(workspace: string, number?: number): string {
@@ -166,10 +166,10 @@ export function layout(page: Page, around: Surroundings): Html {
 </head>
 <body>
 <a class="skip-link" href="#main">Skip to content</a>
-${top(around, section)}
+${top(around)}
 ${around.sessionSeconds !== undefined && sessionEnd(around.sessionSeconds)}
 <div class="frame${around.user ? '' : ' frame-narrow'}">
-${around.user && menu(around.user, around, section)}
+${around.user && side(around.user, around, section)}
 <main id="main" tabindex="-1">
 <div role="status">${around.notices.map((text) => html`<p class="notice">${text}</p>`)}</div>
 ${body}
@@ -193,24 +193,32 @@ function isFailure(status = 200): boolean {
   return status >= 400 && status !== 403 && status !== 410;
 }
 
-function top({ user, workspace, workspaces, csrf }: Surroundings, section: string | undefined): Html {
+function top({ user, workspace, csrf }: Surroundings): Html {
   return html`<header class="top">
-<a class="brand" href="/dashboard"><img src="${assetPath('logo.svg')}" alt="" width="22" height="22">Chartledger</a>
-${user && workspaces.length > 0 && switcher(user, workspace, workspaces, section)}
+${user && html`<button type="button" class="menu-button outline secondary" popovertarget="side">Menu</button>`}
+<a class="brand" href="/dashboard" aria-label="Chartledger"><img src="${assetPath('logo.svg')}" alt="" width="22" height="22"><span>Chartledger</span></a>
 ${user && workspace !== undefined && mayOpen(user, workspace, recordReaders) && searchBox(workspace, csrf)}
-<span class="top-space"></span>
-<button type="button" class="theme-button outline secondary" data-theme-toggle hidden>Dark</button>
-${
-  user &&
-  html`<details class="dropdown user-menu">
-<summary><span>${user.name}</span></summary>
-<ul dir="rtl">
-<li dir="ltr"><a href="/dashboard/account">Account</a></li>
-<li dir="ltr"><form method="post" action="/dashboard/sign-out">${csrf}<button type="submit" class="link-button">Sign out</button></form></li>
-</ul>
-</details>`
-}
+${!user && themeButton}
 </header>`;
+}
+
+const themeButton = html`<button type="button" class="theme-button outline secondary" data-theme-toggle hidden>Dark</button>`;
+
+/** What leads elsewhere: beside the page, or on a phone behind the button of its bar. */
+function side(user: User, around: Surroundings, section: string | undefined): Html {
+  const { workspace, workspaces, csrf } = around;
+  return html`<div class="side" id="side" popover>
+${workspaces.length > 0 && switcher(user, workspace, workspaces, section)}
+${menu(user, around, section)}
+<details class="dropdown user-menu">
+<summary><span>${bdi(user.name)}</span></summary>
+<ul>
+<li><a href="/dashboard/account">Account</a></li>
+<li><form method="post" action="/dashboard/sign-out">${csrf}<button type="submit" class="link-button">Sign out</button></form></li>
+</ul>
+</details>
+${themeButton}
+</div>`;
 }
 
 /** Marks every page of a workspace that is only for tests. */
@@ -265,6 +273,6 @@ interface Crumb {
 /** Returns the way to a page: what is above it, outermost first. */
 export function breadcrumb(crumbs: readonly Crumb[]): Html {
   return html`<nav class="breadcrumb" aria-label="Breadcrumb"><ol>${crumbs.map(
-    ({ text, path }) => html`<li><a href="/dashboard${path}">${text}</a></li>`,
+    ({ text, path }) => html`<li><a href="/dashboard${path}">${bdi(text)}</a></li>`,
   )}</ol></nav>`;
 }

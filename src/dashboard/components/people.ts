@@ -77,7 +77,7 @@ export function userState(user: User): Html {
 export function userFacts(user: User): Html {
   const { id, name, roles, createdAt, passwordSetAt, totpSetAt } = user;
   return html`<dl class="fields">
-<div><dt>Name</dt><dd>${name}</dd></div>
+<div><dt>Name</dt><dd>${bdi(name)}</dd></div>
 <div><dt>${Object.keys(roles).length === 1 ? 'Role' : 'Roles'}</dt><dd>${roleList(roles)}</dd></div>
 <div><dt>State</dt><dd>${userState(user)}</dd></div>
 <div><dt>Signs in with</dt><dd>${signsInBy(user)}</dd></div>

@@ -13,9 +13,10 @@ import { ServiceError } from '../../platform/errors.ts';
 import { isUnavailable } from '../../platform/retry.ts';
 import { breadcrumb } from './layout.ts';
 import { type Html, type HtmlValue, html } from './page.ts';
+import { earlierParameter } from './paging.ts';
 import { fieldValue } from './records.ts';
 import { type TableColumn, table } from './tables.ts';
-import { badge, bdi, code, day, empty, fieldLabel, time } from './text.ts';
+import { badge, bdi, code, day, empty, fieldLabel, idBeside, time } from './text.ts';
 import { queryInUtc } from './time.ts';
 import { recordPath, recordsPath } from './urls.ts';
 
@@ -44,7 +45,8 @@ export const momentParameters: readonly string[] = Object.keys(momentQuerySchema
  * `validation_failed`.
  */
 export function filledQuery({ query }: Request): Request['query'] {
-  return queryInUtc(Object.fromEntries(Object.entries(query).filter(([, value]) => value !== '')));
+  const isAsked = ([name, value]: [string, unknown]) => value !== '' && name !== earlierParameter;
+  return queryInUtc(Object.fromEntries(Object.entries(query).filter(isAsked)));
 }
 
 /** Returns the parameters of a query that were sent once, as sent. */
@@ -102,10 +104,8 @@ export function referredLink(
   names: RecordNames | undefined,
 ): HtmlValue {
   if (typeof id !== 'string') return fieldValue(undefined);
-  const link = (text: string) =>
-    html`<a href="/dashboard${recordPath(workspace, kind, id)}">${bdi(text)}</a>`;
   const name = names?.nameOf(kind, id);
-  return name === undefined ? link(id) : html`${link(name)}<br><small class="muted">${id}</small>`;
+  return html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}">${bdi(name ?? id)}</a>${name !== undefined && html` ${idBeside(id)}`}`;
 }
 
 /** What a list of encounters names: title of the column, kind, and the field that refers to it. */
@@ -164,8 +164,9 @@ export function recordTable(shown: RecordTable): Html {
   const columns: Columns = [
     {
       title: 'ID',
-      isHeader: true,
-      cell: ({ id }) => html`<a href="/dashboard${recordPath(workspace, entry.kind, id)}${query}">${id}</a>`,
+      ...{ isHeader: true, isCut: true },
+      cell: ({ id }) =>
+        html`<a href="/dashboard${recordPath(workspace, entry.kind, id)}${query}" title="${id}">${bdi(id)}</a>`,
     },
     ...(entry.kind === encounter.kind ? encounterColumns(shown) : namingColumns(entry)),
     { title: 'Last change', ...sortedBy('updated', sorting), cell: ({ updated_at }) => time(updated_at) },
@@ -191,9 +192,13 @@ function sortedBy(by: keyof typeof sortOf, sorting: RecordTable['sorting']): Pic
 
 function namingColumns({ kind, listedBy }: CatalogEntry): Columns {
   if (listedBy !== undefined) {
-    return [{ title: fieldLabel(listedBy), cell: ({ record }) => fieldValue(record[listedBy]) }];
+    return [{ title: fieldLabel(listedBy), isCut: true, cell: ({ record }) => fieldValue(record[listedBy]) }];
   }
-  const name = { title: 'Name', cell: ({ record }: RecordView) => bdi(recordName(record) ?? '') };
+  const name = {
+    title: 'Name',
+    isCut: true,
+    cell: ({ record }: RecordView) => bdi(recordName(record) ?? ''),
+  };
   if (kind !== patient.kind) return [name];
   return [name, { title: 'Date of birth', cell: ({ record }) => dayCell(record.date_of_birth) }];
 }
@@ -204,9 +209,7 @@ function encounterColumns({ workspace, names, readiness, partOf }: RecordTable):
     {
       title: 'State',
       cell: ({ record }) =>
-        html`${stateBadge(record)}${
-          typeof record.status === 'string' && html`<br><small class="muted">${record.status}</small>`
-        }`,
+        html`${stateBadge(record)}${typeof record.status === 'string' && html` <small class="muted">${record.status}</small>`}`,
     },
     ...(readiness
       ? [{ title: 'Readiness', cell: ({ id }: RecordView) => readinessBadge(readiness.get(id)) }]
@@ -215,6 +218,7 @@ function encounterColumns({ workspace, names, readiness, partOf }: RecordTable):
       .filter(([, kind]) => kind !== partOf)
       .map(([title, kind, field]) => ({
         title,
+        isCut: true,
         cell: ({ record }: RecordView) => referredLink(workspace, kind, record[field], names),
       })),
   ];

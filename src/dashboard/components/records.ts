@@ -68,14 +68,14 @@ export function documentTable(
   const encounterColumn: TableColumn<ListedDocument> = {
     title: encounter.title,
     cell: ({ encounter_id: id }) =>
-      html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${id}</a>`,
+      html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${bdi(id)}</a>`,
   };
   const columns: TableColumn<ListedDocument>[] = [
     {
       title: 'Document',
       isHeader: true,
       cell: (one) =>
-        html`<a href="${path(one)}">${one.document_id}</a><br><small class="muted">${one.filename}</small>`,
+        html`<a href="${path(one)}">${bdi(one.document_id)}</a><br><small class="muted">${bdi(one.filename)}</small>`,
     },
     { title: 'Last change', cell: lastChange },
     ...(isOfSeveral ? [encounterColumn] : []),
@@ -107,7 +107,7 @@ export function printedDocuments(documents: readonly DocumentView[]): Html {
     {
       title: 'Document',
       isHeader: true,
-      cell: ({ document_id, filename }) => html`${document_id}<br><small>${filename}</small>`,
+      cell: ({ document_id, filename }) => html`${bdi(document_id)}<br><small>${bdi(filename)}</small>`,
     },
     ...factColumns,
     {

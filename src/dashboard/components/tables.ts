@@ -10,6 +10,10 @@ export interface TableColumn<Item> {
    * order.
    */
   sort?: { href: string; order?: 'ascending' | 'descending' };
+  /** On a desktop it shares what the others leave, a line a row: what is too long is cut off, and is to be found elsewhere. */
+  isCut?: boolean;
+  /** The title is the name of a record. */
+  isName?: boolean;
   /** The title is only for screen readers: a column of buttons. */
   isTitleHidden?: boolean;
 }
@@ -27,9 +31,9 @@ export function table<Item>(label: string, columns: TableColumn<Item>[], items: 
 </div>`;
 }
 
-function heading<Item>({ title, sort, isTitleHidden }: TableColumn<Item>): Html {
+function heading<Item>({ title, sort, isName, isTitleHidden }: TableColumn<Item>): Html {
   if (isTitleHidden) return html`<th scope="col"><span class="visually-hidden">${title}</span></th>`;
-  if (sort === undefined) return html`<th scope="col">${title}</th>`;
+  if (sort === undefined) return html`<th scope="col">${isName ? html`<bdi>${title}</bdi>` : title}</th>`;
   const { href, order } = sort;
   const arrow = order && html` <span aria-hidden="true">${order === 'ascending' ? '↑' : '↓'}</span>`;
   return html`<th scope="col"${order && html` aria-sort="${order}"`}><a href="${href}">${title}</a>${arrow}</th>`;
@@ -39,10 +43,10 @@ function heading<Item>({ title, sort, isTitleHidden }: TableColumn<Item>): Html 
 function rows<Item>(columns: TableColumn<Item>[], items: readonly Item[]): Html[] {
   return items.map(
     (item) =>
-      html`<tr>${columns.map(({ title, cell, isHeader, isTitleHidden }) =>
+      html`<tr>${columns.map(({ title, cell, isHeader, isCut, isTitleHidden }) =>
         isHeader
-          ? html`<th scope="row">${cell(item)}</th>`
-          : html`<td${!isTitleHidden && html` data-title="${title}"`}>${cell(item)}</td>`,
+          ? html`<th scope="row"${isCut && html` class="cut"`}>${cell(item)}</th>`
+          : html`<td${!isTitleHidden && html` data-title="${title}"`}${isCut && html` class="cut"`}>${cell(item)}</td>`,
       )}</tr>`,
   );
 }

@@ -61,6 +61,11 @@ export function bdi(text: string | number): Html {
   return html`<bdi>${text}</bdi>`;
 }
 
+/** Returns an id beside the name of what has it. */
+export function idBeside(id: string): Html {
+  return html`<small class="muted" title="${id}">${bdi(id)}</small>`;
+}
+
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const units = [
   ['day', 86_400],
@@ -84,7 +89,7 @@ export function badge(text: string, tone: 'good' | 'bad' | 'neutral'): Html {
 
 /** Returns a text that programs use: an id, a key. */
 export function code(text: string): Html {
-  return html`<code>${text}</code>`;
+  return html`<code dir="auto">${text}</code>`;
 }
 
 /** Returns what replaces an empty list, with what to do about it. */

@@ -20,6 +20,7 @@ import {
   type Reply,
   requestReaders,
 } from '../components/page.ts';
+import { earlierParameter } from '../components/paging.ts';
 import { requestsPath } from '../components/urls.ts';
 import { breakGlassPage, isOpened, mayBreakGlass } from './breakGlass.ts';
 import { rememberWorkspace } from './preferences.ts';
@@ -131,7 +132,10 @@ async function admitted(
     }
   }
   if (!isThere) throw new ServiceError('not_found', NO_WORKSPACE);
-  if (route.query) requireKnownParameters(req.query, route.query);
+  if (route.query) {
+    const paged = route.query.includes('page_token') ? [earlierParameter] : [];
+    requireKnownParameters(req.query, [...route.query, ...paged]);
+  }
   if (route.method === 'post') requireCsrfToken(req);
   if (user && needsTotp(user, ports.requireTotp) && route.roles !== 'public' && !route.isForSetup) {
     return { redirect: '/account/two-factor' };

@@ -22,6 +22,7 @@ import { auditHeader, auditLine } from '../../modules/integrity/export.ts';
 import type { ExportFormat } from '../../modules/integrity/exportArchive.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
+import type { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { filterForm, input, messageOf, select } from '../components/forms.ts';
 import {
   type DashboardRoute,
@@ -31,16 +32,19 @@ import {
   problemOf,
   type Refusal,
   type Reply,
+  recordReaders,
   requestReaders,
   trailReaders,
   type Visit,
 } from '../components/page.ts';
+import { pageLinks } from '../components/paging.ts';
 import { principalChoices } from '../components/people.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
 import { empty, time, titleOf } from '../components/text.ts';
 import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../components/time.ts';
-import { actionText, auditColumns, auditRows } from './auditTable.ts';
+import { actionText, auditColumns, auditRows, recordsIn } from './auditTable.ts';
+import { readNames } from './records/shared.ts';
 
 interface Option {
   value: string;
@@ -80,9 +84,11 @@ function auditForm(
   const kinds = isInstallation ? ['user'] : [...subjectKinds, ...settingKinds];
   const known = actions.filter(isInstallation ? isOfInstallation : isOfWorkspace);
   return html`${sinceLinks(path, sent)}
-${filterForm(
-  path,
-  html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
+${filterForm({
+  path: path,
+  limits: sent,
+  isOpen: refusal !== undefined,
+  fields: html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
 ${choice('principal', 'Who', 'Anyone', principals)}
 ${choice('action', 'Action', 'Any action', known.map((action) => ({ value: action, text: actionText(action) })).sort(byText))}
 ${choice(
@@ -119,13 +125,14 @@ ${select({
     { value: 'yes', text: 'Excluded' },
   ],
 })}`,
-)}`;
+})}`;
 }
 
 interface AuditPagePorts extends QueryPorts {
   directory: KeyDirectory;
   users: UserDirectory;
   names: PrincipalNames;
+  webhookDirectory: WebhookDirectory;
 }
 
 const ENTRIES_A_PAGE = 50;
@@ -141,6 +148,8 @@ interface Trail {
   /** The full path of the page. */
   path: string;
   hasRequests: boolean;
+  /** Whether the reader may see the names of records. */
+  hasNames: boolean;
   caller: Caller;
 }
 
@@ -149,6 +158,7 @@ export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
   const ofWorkspace = ({ workspace, caller, may }: Visit): Trail => ({
     workspace,
     hasRequests: may(requestReaders),
+    hasNames: may(recordReaders),
     path: `/dashboard/workspaces/${workspace}/audit`,
     caller,
   });
@@ -156,6 +166,7 @@ export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
     workspace: INSTALLATION,
     path: '/dashboard/audit',
     hasRequests: false,
+    hasNames: false,
     caller: { ...actor, requestId, workspace: INSTALLATION },
   });
   const routes = (path: string, trailOf: (visit: Visit) => Trail): DashboardRoute[] => [
@@ -193,9 +204,12 @@ async function auditPage(ports: AuditPagePorts, trail: Trail, req: Request): Pro
   });
   const { items } = found;
   await ports.names.learn(items.map(({ principal }) => principal));
-  await recordAccess(ports.eventLog, trail.caller, { action: 'audit.read', query: limits });
-  const body = html`${items.length > 0 && table('Audit trail, newest first', auditColumns(ports.names, trail), auditRows(items))}
-${older(trail, limits, found, query.page_token === undefined)}`;
+  const { names, accesses } = await readNames(ports, trail.workspace, trail.hasNames ? recordsIn(items) : []);
+  const read = { action: 'audit.read', query: limits } as const;
+  await recordAccess(ports.eventLog, trail.caller, read, ...accesses);
+  const named = { principals: ports.names, records: names, webhooks: ports.webhookDirectory };
+  const body = html`${items.length > 0 && table('Audit trail, newest first', auditColumns(named, trail), auditRows(items))}
+${older(req, found)}`;
   return framed(ports, trail, limits, body);
 }
 
@@ -228,23 +242,13 @@ function exportLinks({ path }: Trail, limits: Record<string, string>): Html {
   return html`<div class="actions">${link('csv', 'Export as CSV')} ${link('ndjson', 'Export as NDJSON')}</div>`;
 }
 
-/** Returns the link to older entries; where scripts run, these are added below the present ones. */
-function older({ path }: Trail, limits: Record<string, string>, found: AuditPage, isNewest: boolean): Html {
-  const { next_page_token, items, lookedBackTo } = found;
-  if (next_page_token === null) {
-    const nothing = isNewest ? 'No entries match.' : 'There is nothing older.';
-    return html`<div id="older">${items.length === 0 && empty(nothing)}</div>`;
-  }
-  const isShort = items.length < ENTRIES_A_PAGE && lookedBackTo !== null;
-  const url = `${path}?${new URLSearchParams({ ...limits, page_token: next_page_token }).toString()}`;
-  // Without a table on this page there is none to add rows to.
-  const added =
-    items.length > 0 &&
-    html` hx-get="${url}" hx-target="previous tbody" hx-select="tbody > tr" hx-swap="beforeend" hx-select-oob="#older"`;
-  return html`<div id="older">
+/** Returns the links to newer and older entries, or says why there are none. */
+function older(req: Request, { next_page_token: token, items, lookedBackTo }: AuditPage): Html {
+  const isShort = token !== null && items.length < ENTRIES_A_PAGE && lookedBackTo !== null;
+  const nothing = req.query.page_token === undefined ? 'No entries match.' : 'There is nothing older.';
+  return html`${items.length === 0 && token === null && empty(nothing)}
 ${isShort && html`<p class="muted">Searched back to ${time(lookedBackTo)}.</p>`}
-<a role="button" class="outline" href="${url}"${added}>${isShort ? 'Look further back' : 'Older'}</a>
-</div>`;
+${pageLinks(req, { token, isShort })}`;
 }
 
 async function auditExport(

@@ -1,13 +1,18 @@
 import type { AuditEntry } from '../../../projections/auditAggregation.ts';
 import { isRefusedRequest } from '../../../projections/auditTrail.ts';
 import type { DisclosedRange, DisclosedRecord } from '../../domain/events/payloads.ts';
+import { catalog } from '../../domain/records/catalog.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { type AccessAction, isPageView } from '../../modules/audit/recordAccess.ts';
 import { outcomeOf } from '../../modules/integrity/export.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
+import type { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { type Html, type HtmlValue, html } from '../components/page.ts';
 import { principalTexts } from '../components/people.ts';
+import { definitionList } from '../components/records.ts';
 import type { TableColumn } from '../components/tables.ts';
-import { badge, code, time, titleOf, wordsOf } from '../components/text.ts';
+import { badge, bdi, code, idBeside, time, titleOf, wordsOf } from '../components/text.ts';
 import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
 
 const accessTexts: Record<AccessAction, string> = {
@@ -108,92 +113,109 @@ interface Place {
   hasRequests: boolean;
 }
 
-/** Returns the columns of the audit trail. */
-export function auditColumns(names: PrincipalNames, place: Place): TableColumn<AuditRow>[] {
+/** What the ids in entries belong to. */
+export interface SubjectNames {
+  principals: PrincipalNames;
+  /** Only for who may read records. */
+  records?: RecordNames | undefined;
+  webhooks?: Pick<WebhookDirectory, 'find'>;
+}
+
+/** Returns the columns of the audit trail: a line an entry, with all about it on request. */
+export function auditColumns(names: SubjectNames, place: Place): TableColumn<AuditRow>[] {
   return [
     { title: 'Time', cell: ({ entry }) => time(entry.recordedAt) },
-    { title: 'Who', cell: ({ entry }) => who(entry.principal, names, place) },
-    {
-      title: 'Action',
-      isHeader: true,
-      cell: ({ entry, others }) =>
-        html`${what(entry)}${others.length > 0 && further(others, names, place.workspace)}`,
-    },
-    { title: 'Subject', cell: ({ entry }) => auditSubject(entry, names, place.workspace) },
-    { title: 'Outcome', cell: ({ entry }) => outcome(entry) },
-    { title: 'Request', cell: ({ entry }) => origin(entry, place) },
+    { title: 'Who', isCut: true, cell: ({ entry }) => who(entry.principal, names.principals, place) },
+    { title: 'Action', isHeader: true, isCut: true, cell: (row) => whole(row, names, place) },
+    { title: 'Subject', isCut: true, cell: ({ entry }) => auditSubject(entry, names, place.workspace) },
+    { title: 'Outcome', isCut: true, cell: ({ entry }) => outcome(entry) },
   ];
 }
 
-/** Returns what else the same page showed. */
-function further(others: readonly AuditEntry[], names: PrincipalNames, workspace: string): Html {
-  const line = (entry: AuditEntry) => {
-    const subject = auditSubject(entry, names, workspace);
-    return html`<li>${what(entry)}${subject && html`<br>${subject}`}</li>`;
-  };
-  return html`<details class="further"><summary>and ${others.length} more on the same page</summary>
-<ul>${others.map(line)}</ul></details>`;
+/** Returns the records that entries are about. */
+export function recordsIn(entries: readonly AuditEntry[]): { kind: string; id: string }[] {
+  return entries.flatMap(({ kind, id }) => {
+    const named = kind === 'document' ? encounter.kind : kind;
+    const isRecord = catalog.some((one) => one.kind === named);
+    return named !== undefined && id !== undefined && isRecord ? [{ kind: named, id }] : [];
+  });
 }
 
-/** Returns where it came from, and its id; a refused request's id links to everything known about it. */
-function origin(entry: AuditEntry, { workspace, hasRequests }: Place): Html {
-  const { clientIp, userAgent, eventId, requestId = eventId, clientRequestId } = entry;
-  const id = code(requestId);
+/** Returns what was done, and, opened, how, and what else the same page showed. */
+function whole({ entry, others }: AuditRow, names: SubjectNames, place: Place): Html {
+  const { route, method, query, shown, count, clientIp, userAgent, clientRequestId } = entry;
+  const more = others.length > 0 && html` <small class="muted">and ${others.length} more</small>`;
+  const line = (other: AuditEntry) => {
+    const subject = auditSubject(other, names, place.workspace);
+    return html`<li>${actionText(other.action ?? other.type)}${subject && html`: ${subject}`}${parts(other).map((part) => html`<br>${part}`)}</li>`;
+  };
+  const facts: [string, HtmlValue][] = [
+    ['Request', requestId(entry, place)],
+    ['Sent with', clientRequestId && code(clientRequestId)],
+    ['Endpoint', route && html`${method} ${route}`],
+    ['Asked for', query && queryText(query)],
+    ['Shown', shown && shownText(shown)],
+    ['Times', count],
+    ['From', clientIp && html`${clientIp}${userAgent && html`, ${bdi(userAgent)}`}`],
+    ['On the same page', others.length > 0 && html`<ul class="plain">${others.map(line)}</ul>`],
+  ];
+  return html`<details class="entry"><summary>${actionText(entry.action ?? entry.type)}${more}</summary>
+${definitionList(facts.filter(([, value]) => value))}</details>`;
+}
+
+/** Returns what was requested and shown, each as a text. */
+function parts({ query, shown }: AuditEntry): HtmlValue[] {
+  return [query && queryText(query), shown && shownText(shown)].filter(Boolean);
+}
+
+/** Returns the id of the request; a refused one's links to everything known about it. */
+function requestId(entry: AuditEntry, { workspace, hasRequests }: Place): Html {
+  const { eventId, requestId: id = eventId } = entry;
   const isKnown = hasRequests && isRefusedRequest(entry);
-  return html`${clientIp}${userAgent && html`<div class="user-agent" title="${userAgent}">${userAgent}</div>`}
-<div class="request-id">${isKnown ? html`<a href="/dashboard${requestPath(workspace, requestId)}">${id}</a>` : id}</div>${
-    clientRequestId && html`<div class="request-id">${code(clientRequestId)}</div>`
-  }`;
+  return html`<span class="request-id">${isKnown ? html`<a href="/dashboard${requestPath(workspace, id)}">${code(id)}</a>` : code(id)}</span>`;
 }
 
 /** Returns a link to everything they did. */
 function who(principal: AuditEntry['principal'], names: PrincipalNames, { path }: Place): Html {
   const name = names.nameOf(principal) ?? principal.id;
   const query = new URLSearchParams({ principal: principal.id });
-  return html`<a href="${path}?${query.toString()}">${name}</a><br><small class="muted">${principalTexts[principal.type]}</small>`;
+  return html`<a href="${path}?${query.toString()}" title="${name}">${bdi(name)}</a> <small class="muted">${principalTexts[principal.type]}</small>`;
 }
 
-function what({ type, action, method, route, query, shown, count }: AuditEntry): Html {
-  return html`${actionText(action ?? type)}${
-    route && html`<br><small class="muted">${method} ${route}</small>`
-  }${query && html`<br><small class="muted">${queryText(query)}</small>`}${count && html`<br><small class="muted">${count} times</small>`}${
-    shown && html`<br><small class="muted">${shownText(shown)}</small>`
-  }`;
-}
-
-/** Returns what an entry is about, with links to records. */
-export function auditSubject(
-  { kind, id, documentId, version }: AuditEntry,
-  names: PrincipalNames,
-  workspace: string,
-): HtmlValue {
+/** Returns what an entry is about, with links to records, by name where names are known. */
+export function auditSubject(entry: AuditEntry, names: SubjectNames, workspace: string): HtmlValue {
+  const { kind, id, documentId, version } = entry;
   if (kind === undefined) return '';
   if (id === undefined) return titleOf(kind);
   if (kind === 'api_key' || kind === 'user') {
-    return html`${titleOf(kind)} ${names.nameOf({ type: kind, id }) ?? ''}<br>${code(id)}`;
+    const name = names.principals.nameOf({ type: kind, id });
+    return html`${titleOf(kind)} ${name && bdi(name)} ${code(id)}`;
   }
-  if (kind === 'webhook' || kind === 'workspace') return html`${titleOf(kind)}<br>${code(id)}`;
+  if (kind === 'webhook') {
+    const { url, recipient } = names.webhooks?.find(id) ?? {};
+    return html`Webhook ${url && bdi(url)}${recipient && html`, to ${bdi(recipient)}`} ${code(id)}`;
+  }
+  if (kind === 'workspace') return html`${titleOf(kind)} ${code(id)}`;
+  const ofVersion = version && html` <small class="muted">version ${version}</small>`;
   if (kind === 'document') {
-    const link = (path: string, text: string) => html`<a href="/dashboard${path}">${text}</a>`;
-    return html`Document${documentId && html` ${link(documentsPath(workspace, id, documentId), documentId)}`}
-of encounter ${link(recordPath(workspace, 'encounter', id), id)}${ofVersion(version)}`;
+    const document =
+      documentId &&
+      html` <a href="/dashboard${documentsPath(workspace, id, documentId)}">${bdi(documentId)}</a>`;
+    return html`Document${document}${ofVersion} of encounter ${recordLink(workspace, encounter.kind, id, names)}`;
   }
-  return html`${titleOf(kind)} ${recordLink(workspace, kind, id)}${ofVersion(version)}`;
+  return html`${titleOf(kind)} ${recordLink(workspace, kind, id, names)}${ofVersion}`;
 }
 
-function recordLink(workspace: string, kind: string, id: string): Html {
-  return html`<a href="/dashboard${recordPath(workspace, kind, id)}">${id}</a>`;
-}
-
-function ofVersion(version: number | undefined): Html {
-  return html`${version && html`<br><small class="muted">version ${version}</small>`}`;
+function recordLink(workspace: string, kind: string, id: string, { records }: SubjectNames): Html {
+  const name = records?.nameOf(kind, id);
+  return html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}">${bdi(name ?? id)}</a>${name !== undefined && html` ${idBeside(id)}`}`;
 }
 
 function outcome(entry: AuditEntry): Html {
   const { code: reason, fields } = entry;
   const text = outcomeOf(entry);
   if (reason === undefined) return badge(text, text === 'sent' ? 'neutral' : 'good');
-  return html`${badge('refused', 'bad')}<br><small>${wordsOf(reason)}${fields && `: ${fields.join(', ')}`}</small>`;
+  return html`${badge('refused', 'bad')} <small>${wordsOf(reason)}${fields && `: ${fields.join(', ')}`}</small>`;
 }
 
 /** A row of the trail's page: an entry, and the other entries made by the same page view. */

@@ -114,14 +114,16 @@ async function selectionForm(
     select({ ...field(name, label), options: [{ value: '', text: any }, ...options] });
   const sources = (await readSources(ports.eventLog, workspace)).map(({ id }) => ({ value: id, text: id }));
   const kinds = subjectKinds.map((kind) => ({ value: kind, text: titleOf(kind) }));
-  return filterForm(
-    path,
-    html`${momentInputs(instant('from', 'From'), instant('to', 'Before'))}
+  return filterForm({
+    path: path,
+    limits: sent,
+    isOpen: refusal !== undefined || Object.keys(sent).length === 0,
+    fields: html`${momentInputs(instant('from', 'From'), instant('to', 'Before'))}
 ${choice('principal', 'Written by', 'Anyone', principalChoices(ports, workspace))}
 ${choice('source', 'Source', 'Any source', sources)}
 ${choice('kind', 'Kind', 'Any kind', kinds)}
 ${input({ ...field('request', 'Request ID'), type: 'search', hint: 'Of a batch, or of an earlier undo.' })}`,
-  );
+  });
 }
 
 /** Reads from a generator up to `MOST_RECORDS`. */

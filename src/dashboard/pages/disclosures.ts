@@ -26,6 +26,7 @@ import {
 } from '../../modules/audit/disclosures.ts';
 import { recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../modules/records/queries/records.ts';
+import type { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { checkboxes, filterForm, formError, messageOf } from '../components/forms.ts';
 import {
@@ -39,10 +40,11 @@ import {
   type Reply,
   type Visit,
 } from '../components/page.ts';
+import { pageLinks } from '../components/paging.ts';
 import { principalTexts } from '../components/people.ts';
 import { filledQuery, recordCrumbs, recordsSection, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { badge, code, empty, time } from '../components/text.ts';
+import { badge, bdi, code, empty, idBeside, time } from '../components/text.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../components/time.ts';
 import { disclosuresPath } from '../components/urls.ts';
 import {
@@ -113,9 +115,11 @@ function disclosureFilter(
   });
   const isAccounting = form === 'accounting';
   const begin = isAccounting ? 'Default: six years ago.' : 'Default: no limit.';
-  return filterForm(
-    `${path}?form=${form}`,
-    html`<input type="hidden" name="form" value="${form}">
+  return filterForm({
+    path: `${path}?form=${form}`,
+    limits: { ...sent, form: undefined },
+    isOpen: refusal !== undefined,
+    fields: html`<input type="hidden" name="form" value="${form}">
 ${momentInputs(moment('from', 'From', begin), moment('to', 'Before', 'Default: now.'))}
 ${
   isAccounting &&
@@ -123,7 +127,7 @@ ${
     { value: 'yes', text: 'Leave out', isChecked: sent.omit_exempt === 'yes' },
   ])
 }`,
-  );
+  });
 }
 
 const statusTexts: Record<DisclosureStatus, [text: string, tone: 'good' | 'bad' | 'neutral']> = {
@@ -135,13 +139,19 @@ const statusTexts: Record<DisclosureStatus, [text: string, tone: 'good' | 'bad' 
 };
 
 /** Returns disclosures, or accesses, as a page shows them. */
-function disclosureTable(form: DisclosureForm, items: readonly Disclosure[], path: string): Html {
+function disclosureTable(
+  { webhookDirectory }: SeenPorts,
+  form: DisclosureForm,
+  items: readonly Disclosure[],
+  path: string,
+): Html {
   const title = form === 'accounting' ? 'Disclosures, newest first' : 'Accesses, newest first';
   const status = statusColumn(path);
+  const by = (heading: string) => discloser(heading, webhookDirectory);
   const columns =
     form === 'accounting'
-      ? [when, recipient, what, purpose, status, discloser('Via')]
-      : [when, discloser('Who'), what, recipient, purpose, status];
+      ? [when, recipient, what, purpose, status, by('Via')]
+      : [when, by('Who'), what, recipient, purpose, status];
   return table(title, columns, items);
 }
 
@@ -149,7 +159,7 @@ const what: TableColumn<Disclosure> = {
   title: 'What',
   cell: (disclosure) => {
     const { view } = disclosure;
-    return html`${described(disclosure)}${view && html` (${view})`}<br><small class="muted">${whatText(disclosure)}</small>`;
+    return html`${described(disclosure)}${view && html` (${view})`}<br><small class="muted">${bdi(whatText(disclosure))}</small>`;
   },
 };
 
@@ -160,20 +170,22 @@ function statusColumn(path: string): TableColumn<Disclosure> {
     cell: ({ status, exemption, event_id }) => {
       const [text, tone] = statusTexts[status];
       const isOpen = status === 'purpose_not_given';
-      return html`${badge(text, tone)}${exemption && html`<br><small>${exemption}</small>`}${
-        isOpen && html`<br><a href="${path}/${event_id}/purpose">State purpose</a>`
+      return html`${badge(text, tone)}${exemption && html` <small>${exemption}</small>`}${
+        isOpen && html` <a href="${path}/${event_id}/purpose">State purpose</a>`
       }`;
     },
   };
 }
 
-function discloser(title: string): TableColumn<Disclosure> {
+/** Who it was; of a webhook, where it leads. */
+function discloser(title: string, webhooks: SeenPorts['webhookDirectory']): TableColumn<Disclosure> {
   return {
     title,
+    isCut: true,
     cell: ({ principal, webhook_id, client_ip }) =>
       webhook_id === null || principal.type !== 'service'
-        ? html`${principal.name ?? principal.id}<br><small class="muted">${principalTexts[principal.type]}${client_ip && html`, ${client_ip}`}</small>`
-        : html`webhook<br>${code(webhook_id)}`,
+        ? html`${bdi(principal.name ?? principal.id)} <small class="muted">${principalTexts[principal.type]}${client_ip && html`, ${client_ip}`}</small>`
+        : html`Webhook ${bdi(webhooks.find(webhook_id)?.url ?? '')} ${idBeside(webhook_id)}`,
   };
 }
 
@@ -182,7 +194,9 @@ const PRINTED_A_PAGE = 1_000;
 
 const mediaTypes: Record<ReportFormat, string> = { csv: 'text/csv; charset=utf-8', json: 'application/json' };
 
-interface SeenPorts extends DisclosurePorts, FooterPorts {}
+interface SeenPorts extends DisclosurePorts, FooterPorts {
+  webhookDirectory: WebhookDirectory;
+}
 
 /** `…/records/patients/{id}/disclosures`: to whom a patient's data went; pages, printed or downloaded. */
 export function disclosureRoutes(ports: SeenPorts): DashboardRoute[] {
@@ -219,8 +233,8 @@ async function reportPage(ports: SeenPorts, visit: Visit): Promise<Page> {
   const { query, pageToken, limits } = asked;
   const found = await readDisclosures(ports, caller, query, { limit: SHOWN_A_PAGE, pageToken });
   const body = html`${period(found.query)}
-${listed(found, pageToken === undefined, (items) => disclosureTable(query.form, items, disclosuresOf(visit)))}
-${further(visit, '', limits, found, SHOWN_A_PAGE)}`;
+${listed(found, pageToken === undefined, (items) => disclosureTable(ports, query.form, items, disclosuresOf(visit)))}
+${further(req, found, SHOWN_A_PAGE)}`;
   return framed(ports, visit, query.form, limits, body);
 }
 
@@ -322,7 +336,7 @@ async function printedPage(ports: SeenPorts, visit: Visit): Promise<Page> {
 ${paperHead(visit, { title: formTitles[form], back, entry: patient, view, id, rows: reportRows(found.query, found.head) })}
 ${explanation(form)}
 ${listed(found, pageToken === undefined, (items) => paperTable(form, items))}
-${further(visit, '/print', limits, found, PRINTED_A_PAGE)}
+${further(req, found, PRINTED_A_PAGE)}
 ${await evidenceFooter(ports, recordStream(workspace, patient.kind, id))}
 </div>`,
   };
@@ -338,19 +352,18 @@ function listed(
   return empty(isNewest ? 'None in this period. Try a longer one.' : 'Nothing older.');
 }
 
-/** Returns the link to the next page, and says how far an incomplete report goes. */
+/** Returns the links to other pages, and says how far an incomplete report goes. */
 function further(
-  visit: Visit,
-  suffix: string,
-  limits: Record<string, string>,
+  req: Request,
   { next_page_token: token, lookedBackTo, items }: DisclosurePage,
   limit: number,
 ): Html {
-  if (token === null) return html``;
-  const url = `${disclosuresOf(visit)}${suffix}?${new URLSearchParams({ ...limits, page_token: token }).toString()}`;
   const isShort = items.length < limit && lookedBackTo !== null;
-  return html`<p class="muted">Earlier entries may exist that are not on this page.${isShort && html` Searched back to ${time(lookedBackTo)}.`}</p>
-<p class="actions"><a role="button" class="outline" href="${url}" rel="next">${isShort ? 'Look further back' : 'Older'}</a></p>`;
+  return html`${
+    token !== null &&
+    html`<p class="muted">Earlier entries may exist that are not on this page.${isShort && html` Searched back to ${time(lookedBackTo)}.`}</p>`
+  }
+${pageLinks(req, { token, isShort })}`;
 }
 
 function period(query: DisclosureQuery): Html {

@@ -29,9 +29,9 @@ export const when: TableColumn<Disclosure> = {
 export const recipient: TableColumn<Disclosure> = {
   title: 'Recipient',
   cell: (disclosure) =>
-    html`${termText(disclosure, 'recipient')}${
+    html`${bdi(termText(disclosure, 'recipient'))}${
       disclosure.recipient !== null &&
-      html`<br><small class="muted">${disclosure.recipient_address ?? 'address not given'}</small>`
+      html`<br><small class="muted">${bdi(disclosure.recipient_address ?? 'address not given')}</small>`
     }`,
 };
 
@@ -41,9 +41,9 @@ export const purpose: TableColumn<Disclosure> = {
     const text = purposeTexts[disclosure.purpose as Purpose] ?? termText(disclosure, 'purpose');
     const { purpose_statement: statement, purpose_stated: stated } = disclosure;
     const isMissing = disclosure.purpose === 'other' && statement === null;
-    return html`${text}${(statement || isMissing) && html`<br><small class="muted">${statement ?? 'no statement given'}</small>`}${
+    return html`${text}${(statement || isMissing) && html`<br><small class="muted">${bdi(statement ?? 'no statement given')}</small>`}${
       stated &&
-      html`<br><small class="muted">stated ${time(stated.at)} by ${stated.principal.name ?? stated.principal.id}</small>`
+      html`<br><small class="muted">stated ${time(stated.at)} by ${bdi(stated.principal.name ?? stated.principal.id)}</small>`
     }`;
   },
 };

@@ -36,6 +36,7 @@ import {
   type Reply,
   type Visit,
 } from '../components/page.ts';
+import { pageLinks } from '../components/paging.ts';
 import { who } from '../components/people.ts';
 import { filledQuery, unlessBehind } from '../components/recordTable.ts';
 import { badge, code, empty, fieldLabel, time, titleOf, tryAgain } from '../components/text.ts';
@@ -285,11 +286,8 @@ ${isNewest && found && following(wanted, found.items, query.live !== undefined)}
     wanted.view === 'deidentified' &&
     ', in the de-identified view: without names, with hashed ids, and years for dates'
   }.</p>
-${filterForm(
-  `/dashboard${eventsPath(workspace)}`,
-  select({ name: 'kind', label: 'Kind', value: query.kind ?? '', options: kindOptions }),
-)}
-${found ? list(ports, wanted, found, isNewest) : tryAgain(req.originalUrl)}`;
+${filterForm({ path: `/dashboard${eventsPath(workspace)}`, limits: { kind: query.kind }, isOpen: false, fields: select({ name: 'kind', label: 'Kind', value: query.kind ?? '', options: kindOptions }) })}
+${found ? list(ports, req, wanted, found) : tryAgain(req.originalUrl)}`;
   return { page: { title: eventsSection, section: eventsSection, status, body } };
 }
 
@@ -365,12 +363,11 @@ function live(
   }>${isReplaced ? `${items.length} new at position ${latest}` : 'Waiting for events'}</span>`;
 }
 
-function list(ports: EventPagePorts, wanted: EventSelection, found: FoundEvents, isNewest: boolean): Html {
-  const { workspace, kind } = wanted;
+function list(ports: EventPagePorts, req: Visit['req'], wanted: EventSelection, found: FoundEvents): Html {
   const { items, next_page_token: token } = found;
-  return html`${items.length === 0 && empty(isNewest ? 'No events yet.' : 'There is nothing older.')}
+  return html`${items.length === 0 && empty(wanted.pageToken === undefined ? 'No events yet.' : 'There is nothing older.')}
 <ol class="events" id="events">${lines(ports, wanted, items)}</ol>
-${token && html`<p><a role="button" class="outline" rel="next" href="/dashboard${eventsPath(workspace, { kind, page_token: token })}">Older</a></p>`}`;
+${pageLinks(req, { token })}`;
 }
 
 function lines(

@@ -19,7 +19,7 @@ import {
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { badge, code, empty, time, timeAgo } from '../components/text.ts';
+import { badge, bdi, code, empty, time, timeAgo } from '../components/text.ts';
 import { requestsPath } from '../components/urls.ts';
 import {
   type KeyChangePorts,
@@ -95,7 +95,7 @@ async function listPage({ directory, names, ...ports }: KeyPagePorts, workspace:
   const living = keys.filter(({ state }) => state !== 'deleted');
   const deleted = keys.filter(({ state }) => state === 'deleted');
   const columns: TableColumn<ApiKey>[] = [
-    { title: 'Name', isHeader: true, cell: ({ id, name }) => html`${name}<br>${code(id)}` },
+    { title: 'Name', isHeader: true, cell: ({ id, name }) => html`${bdi(name)}<br>${code(id)}` },
     { title: 'Permissions', cell: ({ permissions }) => permissions.join(', ') || 'none' },
     { title: 'Limits', cell: limitsCell },
     { title: 'Recipient', cell: ({ terms }) => termsText(terms) },

@@ -24,6 +24,7 @@ import {
   requestReaders,
   type Visit,
 } from '../components/page.ts';
+import { pageLinks } from '../components/paging.ts';
 import { type BarTime, barTimes, type RangeName, rangeLinks, rangeOf, ranges } from '../components/ranges.ts';
 import { filledQuery } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
@@ -270,7 +271,7 @@ ${charts}
 ${form(workspace, query, range, [BUILT_IN_SOURCE, ...sources.map(({ id }) => id)])}
 ${hasCharts && (await resendForm(ports, visit))}
 ${found.items.length > 0 && messageTable(workspace, found.items, mayRead)}
-${older(workspace, { ...limits, range }, found, isNewest)}`;
+${older(visit, limits, found)}`;
   return { page: { title: messagesSection, section: messagesSection, body } };
 }
 
@@ -318,9 +319,11 @@ function form(
   ids: string[],
 ): Html {
   const known = source === '' || ids.includes(source) ? ids : [source, ...ids];
-  return filterForm(
-    `/dashboard${messagesPath(workspace)}`,
-    html`${select({
+  return filterForm({
+    path: `/dashboard${messagesPath(workspace)}`,
+    limits: { rejected, source, control_id },
+    isOpen: false,
+    fields: html`${select({
       name: 'rejected',
       label: 'State',
       value: rejected ?? '',
@@ -337,23 +340,19 @@ ${select({
 })}
 ${input({ name: 'control_id', label: 'Control ID', value: control_id ?? '', autocomplete: 'off' })}
 <input type="hidden" name="range" value="${range}">`,
-  );
+  });
 }
 
 function older(
-  workspace: string,
+  { workspace, req }: Visit,
   limits: MessageLimits,
   { items, next_page_token: token }: ListPage<Message>,
-  isNewest: boolean,
 ): Html {
-  if (token !== null) {
-    const address = messagesPath(workspace, { ...limits, page_token: token });
-    const text = items.length < MESSAGES_A_PAGE ? 'Look further back' : 'Older';
-    return html`<p><a role="button" class="outline" rel="next" href="/dashboard${address}">${text}</a></p>`;
-  }
-  if (items.length > 0) return html``;
-  if (!isNewest) return empty('There is nothing older.');
-  if (Object.keys(limits).some((name) => name !== 'range')) {
+  if (items.length > 0 || token !== null)
+    return pageLinks(req, { token, isShort: items.length < MESSAGES_A_PAGE });
+  if (req.query.page_token !== undefined)
+    return html`${empty('There is nothing older.')}${pageLinks(req, { token })}`;
+  if (Object.keys(limits).length > 0) {
     return empty(
       html`No messages match. <a href="/dashboard${messagesPath(workspace)}">Show all messages</a>`,
     );

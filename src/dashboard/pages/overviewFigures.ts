@@ -29,7 +29,7 @@ import {
 } from '../components/page.ts';
 import { type BarTime, barTimes, iso, type RangeName, rangeOf, ranges } from '../components/ranges.ts';
 import { table } from '../components/tables.ts';
-import { badge, empty, time, titleOf, wordsOf } from '../components/text.ts';
+import { badge, bdi, empty, time, titleOf, wordsOf } from '../components/text.ts';
 import { type RequestLimits, requestsPath, webhookPath, webhooksPath } from '../components/urls.ts';
 
 /** What happened in the time of one bar. */
@@ -352,7 +352,7 @@ function byKey(overview: Overview): Html {
   return html`${table<[string, KeyTally]>(
     `Requests in ${words} by API key or source`,
     [
-      { title: 'API key or source', isHeader: true, cell: ([id]) => nameOf(id) },
+      { title: 'API key or source', isHeader: true, cell: ([id]) => bdi(nameOf(id)) },
       { title: 'Requests', cell: ([id, { requests }]) => trail(id, 'requests-of', requests) },
       { title: 'Writes', cell: ([id, { writes }]) => trail(id, 'writes-of', writes) },
       {

@@ -83,7 +83,7 @@ async function requestFields(
   const trail = new URLSearchParams({ principal: principal.id, outcome: 'refused' }).toString();
   const pairs: [string, HtmlValue][] = [
     ['Refused', time(view.refused_at)],
-    ['About', may(phiReaders) ? auditSubject(entry, names, workspace) : ''],
+    ['About', may(phiReaders) ? auditSubject(entry, { principals: names }, workspace) : ''],
     [
       'Accepted later',
       may(phiReaders) ? await acceptedLater(eventLog, workspace, entry.kind, entry.id, view.refused_at) : '',

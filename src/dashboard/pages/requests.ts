@@ -29,6 +29,7 @@ import {
   requestReaders,
   type Visit,
 } from '../components/page.ts';
+import { pageLinks } from '../components/paging.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
 import { badge, code, empty, time, titleOf } from '../components/text.ts';
@@ -156,9 +157,11 @@ function requestForm(
       error: messageOf(refusal?.details, name),
     });
   return html`${sinceLinks(path, sent)}
-${filterForm(
-  path,
-  html`${select({
+${filterForm({
+  path: path,
+  limits: sent,
+  isOpen: refusal !== undefined,
+  fields: html`${select({
     name: 'outcome',
     label: 'Outcome',
     value: sent.outcome ?? '',
@@ -173,7 +176,7 @@ ${choice('status', 'Status', 'Any status', statuses)}
 ${choice('key', 'API key', 'Any key', keys)}
 ${line('field', 'Field at fault', 'Such as primary_insurance.payer_id')}
 ${momentInputs(moment('from', 'From'), moment('to', 'Before'))}`,
-)}`;
+})}`;
 }
 
 export interface RequestPagePorts extends QueryPorts {
@@ -234,7 +237,7 @@ async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> 
   const body = html`${found.items.length > 0 && total(counted, 'refused request', 'refused requests')}
 ${pageToken === undefined && faultMatrix(ports.names, workspace, sent, found.items)}
 ${found.items.length > 0 && table('Refused requests, newest first', columns, groupsOf(found.items))}
-${older(workspace, sent, found, pageToken === undefined)}`;
+${older(visit, sent, found)}`;
   return { page: framed(ports, visit, sent, body) };
 }
 
@@ -312,7 +315,7 @@ async function listAll(
   const requests = answeredRequests(found.items);
   const columns = answeredColumns(ports.names, workspace, may(phiReaders));
   const body = html`${requests.length > 0 && table('Requests, newest first', columns, requests)}
-${older(workspace, sent, found, pageToken === undefined)}`;
+${older(visit, sent, found)}`;
   return { page: framed(ports, visit, sent, body) };
 }
 
@@ -323,7 +326,7 @@ function answeredColumns(
 ): TableColumn<AnsweredRequest>[] {
   const subjectOf = ({ kind, ...entry }: AuditEntry) =>
     mayRead
-      ? auditSubject({ ...entry, ...(kind !== undefined && { kind }) }, names, workspace)
+      ? auditSubject({ ...entry, ...(kind !== undefined && { kind }) }, { principals: names }, workspace)
       : kind && titleOf(kind);
   return [
     {
@@ -388,18 +391,14 @@ ${body}`,
 }
 
 function older(
-  workspace: string,
+  { workspace, req }: Visit,
   sent: Record<string, string>,
-  { items, next_page_token }: ListPage<AuditEntry>,
-  isNewest: boolean,
+  { items, next_page_token: token }: ListPage<AuditEntry>,
 ): Html {
-  if (next_page_token !== null) {
-    const query = new URLSearchParams({ ...sent, page_token: next_page_token }).toString();
-    const text = items.length < REQUESTS_A_PAGE ? 'Look further back' : 'Older';
-    return html`<div id="older"><a role="button" class="outline" href="/dashboard${requestsPath(workspace)}?${query}">${text}</a></div>`;
-  }
-  if (items.length > 0) return html``;
-  if (!isNewest) return empty('There is nothing older.');
+  if (items.length > 0 || token !== null)
+    return pageLinks(req, { token, isShort: items.length < REQUESTS_A_PAGE });
+  if (req.query.page_token !== undefined)
+    return html`${empty('There is nothing older.')}${pageLinks(req, { token })}`;
   if (Object.keys(sent).length > 0)
     return empty(
       html`No refused requests match. <a href="/dashboard${requestsPath(workspace)}">Show all refused requests</a>`,

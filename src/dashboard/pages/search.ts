@@ -35,6 +35,7 @@ import {
   textOf,
   type Visit,
 } from '../components/page.ts';
+import { pageLinks } from '../components/paging.ts';
 import { recordsSection, textsOf, unlessBehind } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
 import { badge, bdi, code, day, empty, fieldLabel, time, tryAgain } from '../components/text.ts';
@@ -190,7 +191,7 @@ ${refused && requestResult(workspace, refused.entry)}
 ${messages.length > 0 && html`<h2>Messages</h2>${messageTable(workspace, messages, may(phiReaders))}`}
 ${erased.length > 0 && erasedResults(workspace, erased)}
 ${(found.items.length > 0 || !isOther) && results(workspace, asked, found.items, isFurther, named.names)}
-${found.next_page_token && nextPage(workspace, asked, found.next_page_token)}`);
+${pageLinks(req, { token: found.next_page_token, by: 'list' })}`);
 }
 
 function searchPage(body: Html, status = 200): Reply {
@@ -282,9 +283,4 @@ function erasedResults(workspace: string, erased: readonly FoundErased[]): Html 
     ({ kind, id, erased_at }) =>
       html`<p>${badge('erased', 'bad')} <a href="/dashboard${recordPath(workspace, kind, id)}">${fieldLabel(kind)} ${bdi(id)}</a> was erased on ${time(erased_at)}.</p>`,
   )}`;
-}
-
-function nextPage(workspace: string, { number }: RecentSearch, token: string): Html {
-  const address = `/dashboard${searchPath(workspace, number)}&page_token=${encodeURIComponent(token)}`;
-  return html`<p><a href="${address}" rel="next">Next page</a></p>`;
 }

@@ -24,7 +24,7 @@ import {
 } from '../components/page.ts';
 import { roleFields, roleList, roleSent, signsInBy, userFacts, userState } from '../components/people.ts';
 import { table } from '../components/tables.ts';
-import { secretOnce, time, timeAgo } from '../components/text.ts';
+import { bdi, secretOnce, time, timeAgo } from '../components/text.ts';
 import { popFlash, showOnce } from '../http/session.ts';
 
 const usersSection = 'Users';
@@ -195,7 +195,7 @@ function userPage(
     section: usersSection,
     ...(refusal && { status: refusal.status }),
     body: html`${breadcrumb([{ text: 'Users', path: '/users' }])}
-<h1>${name}</h1>
+<h1>${bdi(name)}</h1>
 ${refusal?.details.length === 0 && formError(refusal.text)}
 ${userFacts(user)}
 <div class="actions">

@@ -1,6 +1,10 @@
 import { attemptFilter, attemptsQuerySchema, pageRequest } from '../../api/schemas/parameters.ts';
 import { subjectKinds } from '../../domain/records/catalog.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
+import { recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { Page as ListPage } from '../../modules/records/queries/paging.ts';
+import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import {
   ATTEMPT_RETENTION_DAYS,
   attemptOutcomes,
@@ -16,13 +20,15 @@ import {
   type Page,
   problemOf,
   type Refusal,
+  recordReaders,
   type Visit,
 } from '../components/page.ts';
+import { pageLinks } from '../components/paging.ts';
 import { who } from '../components/people.ts';
 import { definitionList } from '../components/records.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
-import { badge, code, empty, time, timeAgo, titleOf, wordsOf } from '../components/text.ts';
+import { badge, bdi, code, empty, idBeside, time, timeAgo, titleOf, wordsOf } from '../components/text.ts';
 import {
   documentsPath,
   recordPath,
@@ -31,6 +37,7 @@ import {
   webhookPath,
   webhooksSection,
 } from '../components/urls.ts';
+import { readNames } from './records/shared.ts';
 import { webhookActions } from './webhookForm.ts';
 import { pausedNote, pendingText, webhookState } from './webhooks.ts';
 
@@ -41,25 +48,46 @@ const attemptParameters: readonly string[] = Object.keys(attemptsQuerySchema.sha
 interface Attempts extends ListPage<DeliveryAttempt> {
   limits: Record<string, string>;
   refusal?: Refusal;
+  /** Of what the messages are about; only for who may read records. */
+  names?: RecordNames | undefined;
 }
 
 /** Resolves with the attempts of a webhook that a visit asks for. */
-async function webhookAttempts(webhooks: WebhookManager, visit: Visit): Promise<Attempts> {
+async function webhookAttempts(ports: WebhookPagePorts, visit: Visit): Promise<Attempts> {
   const req = { query: filledQuery(visit.req) };
   const { page_token: _token, ...limits } = textsOf(req);
   try {
     const [request, only] = [pageRequest(req), attemptFilter(req)];
-    return { ...(await webhooks.attempts(webhookCaller(visit), webhookId(visit), request, only)), limits };
+    const page = await ports.webhooks.attempts(webhookCaller(visit), webhookId(visit), request, only);
+    return { ...page, limits, names: await namesIn(ports, visit, page.items) };
   } catch (error) {
     return { items: [], next_page_token: null, limits, refusal: problemOf(error) };
   }
+}
+
+/** Resolves with the names of the records that messages are about, once the audit trail has that they were shown. */
+async function namesIn(
+  ports: WebhookPagePorts,
+  { may, workspace, caller }: Visit,
+  items: readonly DeliveryAttempt[],
+): Promise<RecordNames | undefined> {
+  if (!may(recordReaders)) return undefined;
+  const { names, accesses } = await readNames(ports, workspace, recordsOf(items));
+  // The look at the attempts has the id of the request.
+  for (const access of accesses) await recordFurtherAccess(ports.eventLog, caller, access);
+  return names;
+}
+
+function recordsOf(items: readonly DeliveryAttempt[]): { kind: string; id: string }[] {
+  return items.flatMap(({ kind, record_id: id }) =>
+    kind === undefined || id === undefined ? [] : [{ kind: kind === 'document' ? encounter.kind : kind, id }],
+  );
 }
 
 /** Returns the part of a webhook's page that shows them. */
 function attemptsSection(visit: Visit, view: WebhookView, attempts: Attempts): Html {
   const { items, limits, refusal, next_page_token: next } = attempts;
   const path = `/dashboard${webhookPath(visit.workspace, view.id)}`;
-  const older = new URLSearchParams({ ...limits, page_token: next ?? '' });
   const isLimited = Object.keys(limits).length > 0;
   const nothing =
     isLimited || next !== null
@@ -68,9 +96,8 @@ function attemptsSection(visit: Visit, view: WebhookView, attempts: Attempts): H
   return html`<h2 id="attempts">Attempts</h2>
 <p class="muted">Delivery attempts in the last ${ATTEMPT_RETENTION_DAYS} days, newest first.</p>
 ${attemptsForm(path, limits, refusal)}
-${items.length === 0 ? !refusal && empty(nothing) : attemptTable(visit, path, view, items)}
-<p class="actions">${visit.req.query.page_token !== undefined && html`<a href="${path}?${new URLSearchParams(limits).toString()}#attempts">Newest</a>`}
-${next !== null && html`<a href="${path}?${older.toString()}#attempts">Older attempts</a>`}</p>`;
+${items.length === 0 ? !refusal && empty(nothing) : attemptTable(visit, path, view, attempts)}
+${pageLinks(visit.req, { token: next, part: 'attempts' })}`;
 }
 
 function attemptsForm(path: string, sent: Record<string, string>, refusal: Refusal | undefined): Html {
@@ -84,13 +111,15 @@ function attemptsForm(path: string, sent: Record<string, string>, refusal: Refus
     });
   const id = (name: string, label: string) =>
     input({ name, label, type: 'search', value: sent[name], error: messageOf(refusal?.details, name) });
-  return filterForm(
-    `${path}#attempts`,
-    html`${choice('outcome', 'Outcome', 'Any outcome', attemptOutcomes)}
+  return filterForm({
+    path: `${path}#attempts`,
+    limits: sent,
+    isOpen: refusal !== undefined,
+    fields: html`${choice('outcome', 'Outcome', 'Any outcome', attemptOutcomes)}
 ${choice('kind', 'Kind', 'Any kind', subjectKinds)}
 ${id('record_id', 'Record ID')}
 ${id('document_id', 'Document ID')}`,
-  );
+  });
 }
 
 const tones = { delivered: 'good', retrying: 'neutral', failed: 'bad' } as const;
@@ -99,7 +128,7 @@ function attemptTable(
   { csrf, workspace }: Visit,
   path: string,
   { state }: WebhookView,
-  items: DeliveryAttempt[],
+  { items, names }: Attempts,
 ): Html {
   return table(
     'Attempts',
@@ -107,12 +136,13 @@ function attemptTable(
       { title: 'Time', cell: ({ at }) => time(at) },
       {
         title: 'Message',
-        isHeader: true,
-        cell: ({ message_id, type }) => html`<span class="nowrap">${code(message_id)}<br>${type}</span>`,
+        ...{ isHeader: true, isCut: true },
+        cell: ({ message_id, type }) =>
+          html`<span title="${message_id}">${type}</span> ${idBeside(message_id)}`,
       },
       {
-        title: 'Record',
-        cell: (attempt) => recordCell(workspace, attempt),
+        ...{ title: 'Record', isCut: true },
+        cell: (attempt) => recordCell(workspace, attempt, names),
       },
       {
         title: 'Attempt',
@@ -121,7 +151,7 @@ function attemptTable(
       {
         title: 'Outcome',
         cell: ({ outcome, next_attempt_at: next }) =>
-          html`${badge(outcome, tones[outcome])}${next !== undefined && html`<br>next ${timeAgo(next)}`}`,
+          html`${badge(outcome, tones[outcome])}${next !== undefined && html` <span class="nowrap">next ${timeAgo(next)}</span>`}`,
       },
       { title: 'Response', cell: answerOf },
       { title: 'Duration', cell: ({ duration_ms }) => html`<span class="nowrap">${duration_ms} ms</span>` },
@@ -139,13 +169,14 @@ function attemptTable(
 }
 
 /** Returns a link to the record or document that a message is about; a ping is about none. */
-function recordCell(workspace: string, attempt: DeliveryAttempt): Html {
+function recordCell(workspace: string, attempt: DeliveryAttempt, names: RecordNames | undefined): Html {
   const { kind, record_id: id, document_id: documentId, version } = attempt;
   if (kind === undefined || id === undefined) return html``;
   const path =
     kind === 'document' ? documentsPath(workspace, id, documentId) : recordPath(workspace, kind, id);
-  const ids = [id, documentId].filter(Boolean).join(' / ');
-  return html`${kind} <a href="/dashboard${path}">${code(ids)}</a>${version !== undefined && html`<br>version ${version}`}`;
+  const name = names?.nameOf(kind === 'document' ? encounter.kind : kind, id);
+  const beside = [name === undefined ? undefined : id, documentId].filter((one) => one !== undefined);
+  return html`${titleOf(kind)} <a href="/dashboard${path}" title="${id}">${bdi(name ?? id)}</a>${version !== undefined && html` <small class="muted">version ${version}</small>`} ${beside.map(idBeside)}`;
 }
 
 function answerOf({ status, error, answer }: DeliveryAttempt): Html {
@@ -154,8 +185,13 @@ function answerOf({ status, error, answer }: DeliveryAttempt): Html {
   return html`<details><summary>${word}</summary><pre tabindex="0">${answer}</pre></details>`;
 }
 
+interface WebhookPagePorts extends QueryPorts {
+  webhooks: WebhookManager;
+}
+
 /** The page of one webhook: settings, delivery status, attempts. */
-export function webhookPageRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
+export function webhookPageRoutes(ports: WebhookPagePorts): DashboardRoute[] {
+  const { webhooks } = ports;
   return [
     {
       method: 'get',
@@ -164,7 +200,7 @@ export function webhookPageRoutes({ webhooks }: { webhooks: WebhookManager }): D
       query: attemptParameters,
       async handle(visit) {
         const [view] = await webhooks.views([await webhooks.find(webhookCaller(visit), webhookId(visit))]);
-        const attempts = await webhookAttempts(webhooks, visit);
+        const attempts = await webhookAttempts(ports, visit);
         return { page: webhookPage(visit, view as WebhookStatusView, attempts, pausedNote(webhooks, visit)) };
       },
     },
@@ -194,19 +230,19 @@ function factsOf(view: WebhookStatusView): (readonly [string, Html | string | nu
   const { delivery, previous_secret_expires_at: until } = view;
   const moment = (at: string | null) => (at === null ? 'never' : timeAgo(at));
   return [
-    ['URL', html`<strong>${view.url}</strong>`],
+    ['URL', html`<strong>${bdi(view.url)}</strong>`],
     ['State', webhookState(view)],
-    ...(view.description === null ? [] : [['Description', view.description] as const]),
+    ...(view.description === null ? [] : [['Description', bdi(view.description)] as const]),
     ['ID', code(view.id)],
     ['Payload', view.payload],
     ['Events that changed no field', view.unchanged === 'skip' ? 'not sent' : 'sent'],
     ['Kinds', view.kinds?.join(', ') ?? 'all'],
     ['Types', view.types?.join(', ') ?? 'all'],
-    ['Recipient', view.recipient ?? 'not given'],
-    ...(view.recipient_address === null ? [] : [['Recipient address', view.recipient_address] as const]),
+    ['Recipient', view.recipient === null ? 'not given' : bdi(view.recipient)],
+    ...(view.recipient_address === null ? [] : [['Recipient address', bdi(view.recipient_address)] as const]),
     [
       'Purpose',
-      html`${view.purpose ?? 'not given'}${view.purpose_statement && html`: ${view.purpose_statement}`}`,
+      html`${view.purpose ?? 'not given'}${view.purpose_statement && html`: ${bdi(view.purpose_statement)}`}`,
     ],
     ['Created', html`${time(view.created_at)} by ${who(view.created_by)}`],
     ['Last change', time(view.updated_at)],

@@ -14,7 +14,7 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { table } from '../components/tables.ts';
-import { badge, code, empty, secretOnce, time, timeAgo } from '../components/text.ts';
+import { badge, bdi, code, empty, secretOnce, time, timeAgo } from '../components/text.ts';
 import {
   consumerRemovalPath,
   webhookCaller,
@@ -213,7 +213,7 @@ function webhookTable(
         title: 'URL',
         isHeader: true,
         cell: ({ id, url, description }) =>
-          html`<a href="/dashboard${webhookPath(workspace, id)}">${url}</a>${description && html`<br>${description}`}`,
+          html`<a href="/dashboard${webhookPath(workspace, id)}">${bdi(url)}</a>${description && html`<br>${bdi(description)}`}`,
       },
       { title: 'State', cell: webhookState },
       { title: 'Last 24 hours', cell: ({ id }) => hourStrip(lastDay, id) },

@@ -129,7 +129,7 @@ function matrixTable(
     { title: 'All', cell: ({ rule, count }) => html`<strong>${cell(count, { rule })}</strong>` },
     ...columns.map(
       ({ kind, id }): TableColumn<Row> => ({
-        title: names?.nameOf(kind, id) ?? id,
+        ...{ title: names?.nameOf(kind, id) ?? id, isName: true },
         cell: ({ rule, causes }) =>
           cell(sumOf(causes.filter(({ record }) => record?.id === id)), { rule, [`${kind}_id`]: id }),
       }),

@@ -10,7 +10,7 @@ import { readWorklist, type Worklist, type WorklistProgress } from '../../../mod
 import { listRecords } from '../../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../../modules/records/queries/records.ts';
-import { filterPanel, formError } from '../../components/forms.ts';
+import { formError } from '../../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -20,6 +20,7 @@ import {
   recordReaders,
   type Visit,
 } from '../../components/page.ts';
+import { pageLinks } from '../../components/paging.ts';
 import { unlessBehind } from '../../components/recordTable.ts';
 import { code, empty } from '../../components/text.ts';
 import {
@@ -143,13 +144,13 @@ async function worklistPage(ports: WorklistPorts, visit: Visit): Promise<Page> {
     return framed(html`${heading(workspace, limits)}
 ${progressNote(workspace, worklist.progress, req.originalUrl)}
 ${stateTabs(workspace, query, worklist.counts && shownCounts(worklist.counts, selection))}
-${filterPanel(Object.keys(limits).length - 1, worklistForm(workspace, limits, known.suggestions))}
+${worklistForm(workspace, limits, known.suggestions)}
 <section aria-labelledby="defects"><h2 id="defects">Defects</h2>
 ${defectMatrix({ workspace, limits, grouping: query.by, names }, defects)}</section>
 <div class="page-head"><h2 id="list">Encounters</h2>
 ${textForOthers(worklist.items, names)}</div>
 ${worklist.items.length > 0 && worklistTable(workspace, worklist.items, { names, since, principals: ports.names, list, isOfAllStates: asked.state === undefined })}
-${further(workspace, query, worklist)}
+${further(req, query, worklist)}
 ${figures({ months, trend })}`);
   } catch (error) {
     const refusal = problemOf(error);
@@ -198,15 +199,12 @@ async function readSuggestions(ports: QueryPorts, workspace: string) {
   return { suggestions, accesses };
 }
 
-/** Returns the link to the next page, or says what an empty list means. */
-function further(workspace: string, { limits, pageToken }: WorklistQuery, worklist: Worklist): Html {
+/** Returns the links to other pages, or says what an empty list means. */
+function further(req: Visit['req'], { limits, pageToken }: WorklistQuery, worklist: Worklist): Html {
   const { items, next_page_token: token, counts } = worklist;
-  if (token !== null) {
-    const address = `${worklistPath(workspace, { ...limits, page_token: token })}#list`;
-    return html`<p><a href="${address}" rel="next">${items.length === 0 ? 'Keep looking' : 'Next page'}</a></p>`;
-  }
-  if (items.length > 0) return html``;
-  if (pageToken !== undefined) return empty('No more encounters.');
+  const links = pageLinks(req, { token, by: 'list', isShort: items.length === 0, part: 'list' });
+  if (items.length > 0 || token !== null) return links;
+  if (pageToken !== undefined) return html`${empty('No more encounters.')}${links}`;
   const isNone = counts !== undefined && isEmpty(counts);
   if (isNone && Object.keys(limits).join() === 'state')
     return empty(html`No encounters yet. Systems send them with ${code('POST /integration/encounters')}.`);

@@ -91,9 +91,12 @@ export function worklistForm(
   ) => input({ name, label, type, suggestions, value: sent[name], error: messageOf(refusal?.details, name) });
   const choice = (name: string, label: string, value: string, options: { value: string; text: string }[]) =>
     select({ name, label, value, options, error: messageOf(refusal?.details, name) });
-  return filterForm(
-    worklistPath(workspace),
-    html`${choice(
+  return filterForm({
+    path: worklistPath(workspace),
+    limits: { ...sent, state: undefined, by: undefined },
+    isOpen: refusal !== undefined,
+    isFolded: true,
+    fields: html`${choice(
       'state',
       'State',
       sent.state ?? 'blocked',
@@ -125,5 +128,5 @@ ${line('facility_id', 'Facility', 'search', known.get('facility'))}
 ${line('provider_id', 'Billing provider', 'search', known.get('provider'))}
 ${line('from', 'Date of service, from', 'date')}
 ${line('to', 'Date of service, to', 'date')}`,
-  );
+  });
 }

@@ -37,7 +37,7 @@ import {
   unlessBehind,
 } from '../../components/recordTable.ts';
 import { table } from '../../components/tables.ts';
-import { code, fieldLabel, time, tryAgain } from '../../components/text.ts';
+import { bdi, code, fieldLabel, time, tryAgain } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
 import { evidenceFooter, type FooterPorts } from './evidenceFooter.ts';
 import { type ErasedPorts, orErased } from './shared.ts';
@@ -202,7 +202,7 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
   const body = html`<div class="paper">
 <p class="actions"><a role="button" class="outline secondary" href="/dashboard${recordPath(workspace, entry.kind, id)}">Back to record</a>
 <button type="button" data-print hidden>Print</button></p>
-<h1>${entry.title} ${recordName(view.record)}</h1>
+<h1>${entry.title} ${bdi(recordName(view.record) ?? '')}</h1>
 ${printedFacts(visit, view, terms)}
 ${handedOutForm(visit, `/dashboard${recordPath(workspace, entry.kind, id)}/print`, 'Set recipient', terms)}
 <h2>Current state</h2>

@@ -33,6 +33,7 @@ import {
   recordReaders,
   type Visit,
 } from '../../components/page.ts';
+import { pageLinks } from '../../components/paging.ts';
 import { documentTable, erasedBanner, fileSize } from '../../components/records.ts';
 import {
   momentParameters,
@@ -113,7 +114,7 @@ async function listPage(ports: DocumentPagePorts, visit: Visit): Promise<Reply> 
 ${documents && documents.length > 0 && total(counted, 'document', 'documents')}
 ${documents ? documentTable(workspace, documents) : tryAgain(req.originalUrl)}
 ${list && leftOut(list.unreadable)}
-${list && next(`/dashboard${documentsPath(workspace, id)}`, list.next_page_token, 'Next page')}
+${list && pageLinks(req, { token: list.next_page_token, by: 'list' })}
 ${removed && removedSection(workspace, removed)}`;
   return { page: { title: 'Documents', section: recordsSection, status: list ? 200 : 503, body } };
 }
@@ -151,7 +152,7 @@ ${previewed(path, items, req.query.preview)}
 <h2>Timeline</h2>
 ${versionTable(workspace, path, items)}
 ${visit.may(recordReaders) && downloadForm(visit, path, items)}
-${next(path, next_page_token, 'Older versions')}`;
+${pageLinks(req, { token: next_page_token })}`;
   return {
     page: { title: 'Document', section: recordsSection, status: erasedAt ? statusOf.gone : 200, body },
   };
@@ -255,8 +256,4 @@ function nameOf(req: Visit['req'], workspace: string): DocumentName {
 
 function subjectOf({ encounterId: record_id, documentId: document_id }: DocumentName) {
   return { kind: 'document', record_id, document_id } as const;
-}
-
-function next(address: string, token: string | null, text: string): Html {
-  return html`${token && html`<p><a href="${address}?page_token=${encodeURIComponent(token)}" rel="next">${text}</a></p>`}`;
 }

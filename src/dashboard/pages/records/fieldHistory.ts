@@ -26,6 +26,7 @@ import {
   recordReaders,
   type Visit,
 } from '../../components/page.ts';
+import { pageLinks } from '../../components/paging.ts';
 import { who } from '../../components/people.ts';
 import { originCell } from '../../components/records.ts';
 import {
@@ -37,7 +38,7 @@ import {
 } from '../../components/recordTable.ts';
 import { table } from '../../components/tables.ts';
 import { code, empty, fieldLabel, time } from '../../components/text.ts';
-import { fieldPath, messagePath, recordPath } from '../../components/urls.ts';
+import { messagePath, recordPath } from '../../components/urls.ts';
 import { type ErasedPorts, orErased } from './shared.ts';
 
 /** For all messages that a page reads again. */
@@ -145,7 +146,7 @@ async function fieldPage(ports: FieldPorts, visit: Visit): Promise<Reply> {
 <h1>${fieldLabel(field)}</h1>
 <p>Every version that changed this field, newest first.</p>
 ${changeTable(path, history, origins)}
-${older(`/dashboard${fieldPath(workspace, entry.kind, id, field)}`, history)}`;
+${pageLinks(req, { token: history.next_page_token, isShort: history.items.length < CHANGES_A_PAGE })}`;
   return { page: { title: 'History of a field', section: recordsSection, body } };
 }
 
@@ -181,13 +182,4 @@ function changeTable(
     ],
     items,
   );
-}
-
-function older(address: string, { items, next_page_token }: ListPage<RecordVersion>): Html {
-  return html`${
-    next_page_token &&
-    html`<p><a href="${address}?page_token=${encodeURIComponent(next_page_token)}" rel="next">${
-      items.length < CHANGES_A_PAGE ? 'Look further back' : 'Older changes'
-    }</a></p>`
-  }`;
 }

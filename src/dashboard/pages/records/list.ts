@@ -22,6 +22,7 @@ import {
   recordReaders,
   type Visit,
 } from '../../components/page.ts';
+import { pageLinks } from '../../components/paging.ts';
 import {
   filledQuery,
   kindOf,
@@ -48,12 +49,14 @@ function recordFilter(
   sent: Record<string, string>,
   refusal?: Refusal,
 ): Html {
-  return filterForm(
-    `/dashboard${recordsPath(workspace, entry.kind)}`,
-    html`<input type="hidden" name="kind" value="${entry.plural}">
+  return filterForm({
+    path: `/dashboard${recordsPath(workspace, entry.kind)}`,
+    limits: { ...sent, sort: undefined },
+    isOpen: refusal !== undefined,
+    fields: html`<input type="hidden" name="kind" value="${entry.plural}">
 ${entry.filters.map((filter) => filterField(entry, filter, sent, refusal))}
 ${select({ name: 'sort', label: 'Order', value: sent.sort ?? '-updated_at', options: sorts })}`,
-  );
+  });
 }
 
 function filterField(
@@ -129,7 +132,7 @@ async function readRecordList(
 ${page.items.length > 0 && total(counted, entry.kind, entry.plural)}
 ${recordTable({ workspace, entry, records: page.items, names, sorting: { sort, address } })}
 ${leftOut(page.unreadable)}
-${page.next_page_token && nextPage(workspace, entry, limits, page.next_page_token, page.items.length)}`;
+${pageLinks(req, { token: page.next_page_token, by: 'list', isShort: page.items.length === 0, part: 'list' })}`;
     return { body, status: 200 };
   } catch (error) {
     const refusal = problemOf(error);
@@ -143,17 +146,6 @@ function withoutPage({ page_token: _token, ...limits }: Record<string, string>):
 
 function listAddress(workspace: string, { kind }: CatalogEntry, query: Record<string, string>): string {
   return `/dashboard${recordsPath(workspace, kind)}&${new URLSearchParams(query).toString()}#list`;
-}
-
-function nextPage(
-  workspace: string,
-  entry: CatalogEntry,
-  limits: Record<string, string>,
-  token: string,
-  count: number,
-): Html {
-  const address = listAddress(workspace, entry, { ...limits, page_token: token });
-  return html`<p><a href="${address}" rel="next">${count === 0 ? 'Keep looking' : 'Next page'}</a></p>`;
 }
 
 /** The kind in which an id is looked up where none is given. */

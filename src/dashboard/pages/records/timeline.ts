@@ -30,6 +30,7 @@ import {
   recordReaders,
   type Visit,
 } from '../../components/page.ts';
+import { pageLinks } from '../../components/paging.ts';
 import { filledQuery, kindOf, recordsSection, textsOf, unlessBehind } from '../../components/recordTable.ts';
 import { leftOut, tryAgain } from '../../components/text.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../../components/time.ts';
@@ -124,16 +125,10 @@ async function timelinePage(ports: TimelinePorts, visit: Visit): Promise<Reply> 
     ...named.accesses,
   );
   const address = `/dashboard${timelinePath(workspace, entry.kind, id)}`;
-  const withLimits = (path: string, more: Record<string, string> = {}) => {
-    const query = new URLSearchParams({ ...limits, ...more }).toString();
+  const withLimits = (path: string) => {
+    const query = new URLSearchParams(limits).toString();
     return `${address}${path}${query && `?${query}`}`;
   };
-  const older =
-    found?.next_page_token &&
-    html`<a role="button" class="outline" href="${withLimits('', { page_token: found.next_page_token })}" rel="next">Older changes</a>`;
-  const newest =
-    page_token &&
-    html`<a role="button" class="outline secondary" href="${withLimits('')}">Newest changes</a>`;
   const body = html`${head}
 ${timelineForm(address, limits)}
 ${
@@ -150,7 +145,7 @@ ${itemList({ workspace, record: { kind: entry.kind, id }, names: named.names }, 
 }
 ${found && leftOut(found.unreadable)}
 ${found && !found.isWhole && notWhole}
-<p class="actions">${newest} ${older}</p>`;
+${pageLinks(req, { token: found?.next_page_token ?? null })}`;
   return { page: { title: 'Timeline', section: recordsSection, status: found ? 200 : 503, body } };
 }
 
@@ -201,9 +196,11 @@ function timelineForm(address: string, sent: Record<string, string>, refusal?: R
     ...{ name, label, step: 1, value: shownMoment(sent[name]) },
     error: messageOf(refusal?.details, name),
   });
-  return filterForm(
-    address,
-    html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
+  return filterForm({
+    path: address,
+    limits: sent,
+    isOpen: refusal !== undefined,
+    fields: html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
 ${input({ name: 'who', label: 'Who', type: 'search', value: sent.who, error: messageOf(refusal?.details, 'who'), placeholder: 'Name or ID of a user or key' })}
 ${select({
   name: 'what',
@@ -215,7 +212,7 @@ ${select({
   ],
   error: messageOf(refusal?.details, 'what'),
 })}`,
-  );
+  });
 }
 
 /** Says what limits a timeline, for paper and files. */
