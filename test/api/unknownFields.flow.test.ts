@@ -43,6 +43,7 @@ onEmbeddedEngines((start) => {
       ...[
         'acknowledgeBillingChanges',
         'addPatientDisclosure',
+        'answerReadinessCause',
         'answerReadinessFinding',
         'createWebhook',
         'decideReturn',

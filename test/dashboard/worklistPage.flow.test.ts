@@ -419,6 +419,28 @@ onEmbeddedEngines((start) => {
     expect(gone).toContain('The rule no longer finds anything there.');
   });
 
+  test('a finding is answered in all encounters that have it, and those of other records are not', async () => {
+    const claim = freshClaim({ payer: { payer_code: undefined } });
+    const other = freshClaim({ payer: { payer_code: undefined } });
+    const second = {
+      ...claim,
+      encounter: { ...claim.encounter, id: phi('second'), date_of_service: '2026-03-12' },
+    };
+    for (const one of [claim, other]) await sendClaim(service, one);
+    await sendClaim(service, second, 'encounter');
+    await worklist(service);
+    const query = { rule: 'payer_code_missing', kind: 'payer', record_id: String(claim.payer.id) };
+    const path = `${recordPath('encounters', claim.encounter)}/readiness/answer?${new URLSearchParams(query)}`;
+    expect(await show(path)).toContain('name="all"');
+    const answered = await changesBy(service, async () => {
+      const form = { version: '1', answer: 'snoozed', snoozed_until: '2999-06-30', all: 'on' };
+      expect((await visitor.post(root + path, form)).status).toBe(303);
+    });
+    const ids = answered.map(({ data }) => data.encounter_id);
+    expect(ids.toSorted()).toEqual([claim.encounter.id, second.encounter.id].map(String).toSorted());
+    expect(await show('/readiness')).toContain('The finding was snoozed. Encounters: 2.');
+  });
+
   test('the days up to a filing limit are those of the workspace', async () => {
     // A zone in which it is not the day of UTC.
     const zone = new Date().getUTCHours() < 10 ? 'Pacific/Niue' : 'Pacific/Kiritimati';

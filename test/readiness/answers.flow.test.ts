@@ -185,6 +185,73 @@ onEmbeddedEngines((start) => {
     expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('until') });
   });
 
+  test('a cause is answered in parts, once, and not for what comes later', async () => {
+    const claim = await blocked();
+    const others = [2, 3, 4].map((day) => ({
+      ...claim,
+      encounter: { ...claim.encounter, id: phi('encounter'), date_of_service: `2026-03-0${day}` },
+    }));
+    for (const one of others) await sendClaim(service, one, 'encounter');
+    const elsewhere = await blocked();
+    await worklist(service);
+    const path = '/integration/readiness/causes/answers';
+    const given = { ...accepted(), record: { kind: 'facility', id: claim.facility.id }, version: 1 };
+    const openapi = await fetchDocument(service);
+    const all = async () => {
+      const sums = { updated: 0, unchanged: 0, gone: 0, parts: 0 };
+      for (let page_token: string | undefined | null; page_token !== null; ) {
+        const part = await service.post(path, { ...given, limit: 3, ...(page_token && { page_token }) });
+        expect(part.status).toBe(200);
+        expectDocumented(openapi, 'answerReadinessCause', part);
+        for (const name of ['updated', 'unchanged', 'gone'] as const) sums[name] += part.body[name];
+        sums.parts += 1;
+        page_token = part.body.next_page_token;
+      }
+      return sums;
+    };
+    const events = await newEvents(service, async () => {
+      const { parts, ...sums } = await all();
+      expect(sums).toEqual({ updated: 4, unchanged: 0, gone: 0 });
+      expect(parts).toBeGreaterThan(1);
+      expect(await all()).toMatchObject({ updated: 0, unchanged: 4, gone: 0 });
+      await worklist(service);
+    });
+    const answered = events.filter(({ type }) => type === 'FindingAnswered');
+    expect(answered.map(({ data }) => data.encounter_id).toSorted()).toEqual(
+      [claim, ...others].map(({ encounter }) => encounter.id).toSorted(),
+    );
+    expect(new Set(answered.map(({ id }) => id)).size).toBe(4);
+    expect(answered[0]?.metadata.requestId).toBe(answered[1]?.metadata.requestId);
+    for (const one of [claim, ...others]) expect((await item(one))?.state).toBe('ready');
+    const later = {
+      ...claim,
+      encounter: { ...claim.encounter, id: phi('encounter'), date_of_service: '2026-03-09' },
+    };
+    await sendClaim(service, later, 'encounter');
+    expect((await item(later))?.state).toBe('blocked');
+    expect((await item(elsewhere))?.state).toBe('blocked');
+    const command = ['answer', rule, 'assigned', '--all', '--record', `facility/${claim.facility.id}`];
+    const { code, stdout } = await inWorkspace(service, 'readiness', ...command, '--to', 'maria');
+    expect([code, stdout]).toEqual([0, `Rule ${rule}: assigned in 5 encounters, 0 unchanged, 0 gone.\n`]);
+    const refused: [object, number, string[]][] = [
+      [{ ...given, record: undefined }, 400, ['record']],
+      [{ ...given, limit: 501 }, 400, ['limit']],
+      [{ ...given, page_token: 'x' }, 400, ['page_token']],
+      [{ ...given, until: dayIn(-2) }, 400, ['until']],
+      [{ ...given, note: 'Too much' }, 400, ['note']],
+      [{ ...given, version: 2 }, 412, []],
+    ];
+    const appended = await appendedBy(service, async () => {
+      for (const [body, status, fields] of refused) {
+        const response = await service.post(path, body);
+        const named = (response.body.details ?? []).map(({ field }: { field: string }) => field);
+        expect([response.status, named]).toEqual([status, fields]);
+        expectDocumented(openapi, 'answerReadinessCause', response);
+      }
+    });
+    expect(appended.filter((line) => !line.startsWith('access: '))).toEqual([]);
+  });
+
   test('what nothing is wrong with, or is not said in full, is refused', async () => {
     const claim = await blocked();
     const both = freshClaim({

@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
-import { validate } from '../../domain/records/schema/validation.ts';
+import { exactObject, validate, validationError } from '../../domain/records/schema/validation.ts';
 import { causesAccesses } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { problemsOf } from '../../modules/readiness/answerCommands.ts';
+import { answerCause } from '../../modules/readiness/causeAnswers.ts';
 import {
   type Cause,
   type CausesPage,
@@ -21,7 +23,8 @@ import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { csvLine } from '../../platform/csv.ts';
 import { bytesSchema, endpoint } from '../schemas/endpoint.ts';
 import { pageQuerySchema } from '../schemas/parameters.ts';
-import { pageOf, tagOf } from '../schemas/records.ts';
+import { alwaysTrue, pageOf, tagOf } from '../schemas/records.ts';
+import { readJson } from '../server/body.ts';
 import { callerOf } from '../server/requestContext.ts';
 import {
   filingSchema,
@@ -33,6 +36,7 @@ import {
   selectionOf,
   worklistFilterSchema,
 } from './readiness.ts';
+import { answerSchema } from './readinessAnswers.ts';
 
 const entry = catalogEntry('encounter');
 
@@ -193,5 +197,90 @@ function* linesOf(causes: readonly Cause[]): Generator<string> {
   for (const cause of causes) yield causeLine(cause);
 }
 
+const MOST_ANSWERED = 500;
+
+const causeAnswerSchema = exactObject({
+  ...answerSchema.shape,
+  record: answerSchema.shape.record.unwrap().meta({ description: 'The record at fault' }),
+  limit: z
+    .int({ error: 'must be a whole number' })
+    .min(1, { error: 'must be at least 1' })
+    .max(MOST_ANSWERED, { error: `must be at most ${MOST_ANSWERED}` })
+    .default(MOST_ANSWERED)
+    .meta({ description: 'Maximum number of encounters to answer with this request' }),
+  page_token: z.string().optional().meta({ description: 'The `next_page_token` of the previous response' }),
+}).meta({ id: 'CauseAnswer', description: 'An answer to everything that a rule finds in one record.' });
+
+const answeredSchema = z
+  .object({
+    success: alwaysTrue(),
+    message: z.string(),
+    updated: count.meta({ description: 'Encounters for which it was recorded' }),
+    unchanged: count.meta({ description: 'Encounters for which the same was recorded before' }),
+    gone: count.meta({
+      description: 'Encounters of the worklist in which the rule no longer finds it, or that were erased',
+    }),
+    next_page_token: z
+      .string()
+      .nullable()
+      .meta({ description: 'To continue with the next encounters; `null` after the last' }),
+    progress: progressSchema,
+  })
+  .meta({ id: 'CauseAnswered', description: 'An answer was recorded for encounters of a cause.' });
+
+const answerFilterSchema = worklistFilterSchema.omit({ rule: true });
+
+/** `POST /integration/readiness/causes/answers`. */
+const answerReadinessCause = endpoint({
+  ...common,
+  method: 'post',
+  path: '/integration/readiness/causes/answers',
+  operationId: 'answerReadinessCause',
+  summary: 'Answer a finding in all encounters of a cause',
+  description:
+    'Records what was decided about what a rule finds in a record, for each encounter that has the finding now, in parts: ' +
+    'continue with `next_page_token` until it is `null`. The filters are those of the worklist. Each answer is an event of its ' +
+    'encounter, as if the encounters were answered one by one; encounters that come later are not answered. Sending the ' +
+    'request again changes nothing.',
+  permission: 'write',
+  query: answerFilterSchema,
+  body: {
+    required: true,
+    content: {
+      'application/json': {
+        schema: causeAnswerSchema,
+        example: {
+          ...{ rule: 'facility_tax_id', record: { kind: 'facility', id: 'facility-3001' }, version: 4 },
+          ...{ answer: 'accepted', reason: 'Applied for', until: '2026-06-30', limit: 500 },
+        },
+      },
+    },
+  },
+  answers: {
+    200: {
+      description: 'The answers are durably recorded.',
+      schema: answeredSchema,
+      example: {
+        ...{ success: true, message: 'Findings accepted', updated: 25, unchanged: 0, gone: 0 },
+        ...{ next_page_token: null, progress: { is_current: true, under_way: [] } },
+      },
+    },
+  },
+  errors: ['InvalidAnswer', 'VersionConflict', 'BodyTooLarge', 'NotJson'],
+  handler: (ports: QueryPorts) => async (context) => {
+    const filters = validate(answerFilterSchema, context.req.query ?? {});
+    const given = validate(causeAnswerSchema, await readJson(context));
+    const problems = problemsOf(given);
+    if (problems.length > 0) throw validationError(problems);
+    const { limit, page_token: pageToken, ...answer } = given;
+    const page = { limit, pageToken };
+    const answered = await answerCause(ports, callerOf(context), selectionOf(filters), answer, page);
+    const { updated, unchanged, gone, next_page_token, progress } = answered;
+    const message = `Findings ${given.answer}`;
+    const counts = { updated, unchanged, gone, next_page_token, progress: progressView(progress) };
+    return { body: { success: true, message, ...counts } } as const;
+  },
+});
+
 /** The endpoints of the causes of findings. */
-export const causeEndpoints = [readReadinessCauses, exportReadinessCauses];
+export const causeEndpoints = [readReadinessCauses, exportReadinessCauses, answerReadinessCause];

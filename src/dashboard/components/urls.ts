@@ -78,15 +78,15 @@ export function acknowledgePath(workspace: string, encounterId: string): string 
 
 /**
  * Returns the address of the page that answers a finding, below `/dashboard`; `list` is the query of the worklist to which it
- * leads back, otherwise to the encounter.
+ * leads back, otherwise to the encounter; `after`: where an answer to all encounters continues.
  */
 export function answerPath(
   workspace: string,
   encounterId: string,
   { rule, kind, id }: { rule: string; kind: string; id: string },
-  list?: string,
+  { list, after }: { list?: string | undefined; after?: string | undefined } = {},
 ): string {
-  const query = queryOf({ rule, kind, record_id: id, list });
+  const query = queryOf({ rule, kind, record_id: id, list, after });
   return `${recordPath(workspace, encounter.kind, encounterId)}/readiness/answer${query}`;
 }
 

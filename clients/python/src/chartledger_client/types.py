@@ -1701,6 +1701,75 @@ class ReadinessCause(TypedDict):
     encounter_ids: list[str]
 
 
+class CauseAnsweredProgressUnderWay(TypedDict):
+    kind: Literal[
+        "payer", "patient", "provider", "facility", "encounter", "workspace", "code_set",
+    ]
+    id: str
+    done: int
+    total: int
+
+
+class CauseAnsweredProgress(TypedDict):
+    """How up to date the list is"""
+
+    # Whether the list includes every write that was answered before the request
+    is_current: bool
+    # Changes that are under way, for which the response does not wait, and how many of the encounters that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code set was loaded
+    under_way: list[CauseAnsweredProgressUnderWay]
+
+
+class CauseAnswered(TypedDict):
+    """An answer was recorded for encounters of a cause."""
+
+    # Always `true`
+    success: bool
+    message: str
+    # Encounters for which it was recorded
+    updated: int
+    # Encounters for which the same was recorded before
+    unchanged: int
+    # Encounters of the worklist in which the rule no longer finds it, or that were erased
+    gone: int
+    # To continue with the next encounters; `null` after the last
+    next_page_token: str | None
+    # How up to date the list is
+    progress: CauseAnsweredProgress
+
+
+class CauseAnswerRecord(TypedDict):
+    """The record at fault"""
+
+    kind: Kind
+    # The caller's id of the record
+    id: str
+
+
+class CauseAnswer(TypedDict):
+    """An answer to everything that a rule finds in one record."""
+
+    # The rule of the finding
+    rule: str
+    # The record at fault
+    record: CauseAnswerRecord
+    # The version of the record at fault that you mean: 412 if it is no longer current
+    version: NotRequired[int]
+    # `accepted`: it no longer blocks, until the record has another version or `until` is over; `snoozed`: nobody has to look at it, under the same conditions; `assigned`: to `assigned_to`; `noted`: see `note`; `reopened`: it is no longer accepted or snoozed
+    answer: Literal["accepted", "assigned", "noted", "snoozed", "reopened"]
+    # Why it is accepted; with `accepted`
+    reason: NotRequired[str]
+    # The last day, in the time zone of the workspace, for which it is accepted or snoozed; with these two
+    until: NotRequired[str]
+    # To whom it is assigned, as you call them; `null`: to nobody; with `assigned`
+    assigned_to: NotRequired[str | None]
+    # What is to be known about it; with `noted`
+    note: NotRequired[str]
+    # Maximum number of encounters to answer with this request
+    limit: NotRequired[int]
+    # The `next_page_token` of the previous response
+    page_token: NotRequired[str]
+
+
 class FindingAnswerWritten(TypedDict):
     """An answer to a finding was recorded."""
 

@@ -752,6 +752,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/readiness/causes/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer a finding in all encounters of a cause
+         * @description Records what was decided about what a rule finds in a record, for each encounter that has the finding now, in parts: continue with `next_page_token` until it is `null`. The filters are those of the worklist. Each answer is an event of its encounter, as if the encounters were answered one by one; encounters that come later are not answered. Sending the request again changes nothing.
+         *
+         *     Needs the permission `write`.
+         */
+        post: operations["answerReadinessCause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/encounters/{id}/readiness/answers": {
         parameters: {
             query?: never;
@@ -4447,6 +4469,89 @@ export interface components {
             /** @description The first of the encounters, at most five */
             encounter_ids: string[];
         };
+        /** @description An answer was recorded for encounters of a cause. */
+        CauseAnswered: {
+            /** @description Always `true` */
+            success: boolean;
+            message: string;
+            /** @description Encounters for which it was recorded */
+            updated: number;
+            /** @description Encounters for which the same was recorded before */
+            unchanged: number;
+            /** @description Encounters of the worklist in which the rule no longer finds it, or that were erased */
+            gone: number;
+            /** @description To continue with the next encounters; `null` after the last */
+            next_page_token: string | null;
+            /** @description How up to date the list is */
+            progress: {
+                /** @description Whether the list includes every write that was answered before the request */
+                is_current: boolean;
+                /** @description Changes that are under way, for which the response does not wait, and how many of the encounters that depend on each have been evaluated since; `workspace`: a rule was set; `code_set`: a code set was loaded */
+                under_way: {
+                    /** @enum {string} */
+                    kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace" | "code_set";
+                    id: string;
+                    done: number;
+                    total: number;
+                }[];
+            };
+        };
+        /** @description An answer to everything that a rule finds in one record. */
+        CauseAnswer: {
+            /**
+             * @description The rule of the finding
+             * @example zip_of_other_state
+             */
+            rule: string;
+            /** @description The record at fault */
+            record: {
+                /** @enum {string} */
+                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                /**
+                 * @description The caller's id of the record
+                 * @example patient-1001
+                 */
+                id: string;
+            };
+            /**
+             * @description The version of the record at fault that you mean: 412 if it is no longer current
+             * @example 7
+             */
+            version?: number;
+            /**
+             * @description `accepted`: it no longer blocks, until the record has another version or `until` is over; `snoozed`: nobody has to look at it, under the same conditions; `assigned`: to `assigned_to`; `noted`: see `note`; `reopened`: it is no longer accepted or snoozed
+             * @enum {string}
+             */
+            answer: "accepted" | "assigned" | "noted" | "snoozed" | "reopened";
+            /**
+             * @description Why it is accepted; with `accepted`
+             * @example The ZIP code spans two states
+             */
+            reason?: string;
+            /**
+             * Format: date
+             * @description The last day, in the time zone of the workspace, for which it is accepted or snoozed; with these two
+             * @example 2026-06-30
+             */
+            until?: string;
+            /**
+             * @description To whom it is assigned, as you call them; `null`: to nobody; with `assigned`
+             * @example maria
+             */
+            assigned_to?: string | null;
+            /**
+             * @description What is to be known about it; with `noted`
+             * @example Called the patient
+             */
+            note?: string;
+            /**
+             * @description Maximum number of encounters to answer with this request
+             * @default 500
+             */
+            limit: number;
+            /** @description The `next_page_token` of the previous response */
+            page_token?: string;
+        };
         /** @description An answer to a finding was recorded. */
         FindingAnswerWritten: {
             /** @description Always `true` */
@@ -7570,6 +7675,60 @@ export interface operations {
                 };
                 content: {
                     "text/csv": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    answerReadinessCause: {
+        parameters: {
+            query?: {
+                /** @description Only encounters in this state */
+                state?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
+                /** @description Encounters with a finding that they put right */
+                owner?: "registration" | "clinician" | "credentialing" | "practice" | "billing";
+                /** @description Only encounters whose patient has primary insurance with this payer */
+                payer_id?: string;
+                /** @description Only encounters at this facility */
+                facility_id?: string;
+                /** @description Only encounters of this billing provider */
+                provider_id?: string;
+                /** @description Only encounters with a day of service on or after this day, as the date was sent */
+                from?: string;
+                /** @description Only encounters with a day of service on or before this day */
+                to?: string;
+                /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
+                billed?: boolean;
+                /** @description Only encounters with a finding that is assigned to them */
+                assigned_to?: string;
+                /** @description Only encounters all of whose findings are accepted, snoozed, assigned or noted (`true`), or with a finding that is not (`false`); encounters without findings are neither */
+                answered?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CauseAnswer"];
+            };
+        };
+        responses: {
+            /** @description The answers are durably recorded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CauseAnswered"];
                 };
             };
             /** @description An error */

@@ -7,6 +7,7 @@ import { validate, validationError } from '../../../domain/records/schema/valida
 import { readinessAccess } from '../../../modules/audit/accesses.ts';
 import { recordAccess } from '../../../modules/audit/recordAccess.ts';
 import { answerFinding, problemsOf } from '../../../modules/readiness/answerCommands.ts';
+import { answerCause, type CauseAnswer } from '../../../modules/readiness/causeAnswers.ts';
 import { type Readiness, readReadiness } from '../../../modules/readiness/queries.ts';
 import type { CausedFinding } from '../../../modules/readiness/replay.ts';
 import { answerKey, answerPrincipals } from '../../../modules/readiness/rules/answers.ts';
@@ -31,13 +32,19 @@ import {
 } from '../../components/page.ts';
 import { textsOf } from '../../components/recordTable.ts';
 import { bdi, code, empty, fieldLabel } from '../../components/text.ts';
-import { readinessSection, recordPath, worklistPath } from '../../components/urls.ts';
+import { answerPath, readinessSection, recordPath, worklistPath } from '../../components/urls.ts';
 import { type ErasedPorts, orErased, readNames } from '../records/shared.ts';
 
 interface AnswerPorts extends QueryPorts, ErasedPorts {}
 
-/** What is answered: what a rule finds in a record; `list`: the query of the worklist from which the page was opened. */
-const parameters = ['rule', 'kind', 'record_id', 'list'] as const;
+/**
+ * What is answered: what a rule finds in a record; `list`: the query of the worklist from which the page was opened; `after`: where
+ * an answer to all encounters continues.
+ */
+const parameters = ['rule', 'kind', 'record_id', 'list', 'after'] as const;
+
+/** Encounters answered by one form: beyond this the page asks again. */
+const MOST_ANSWERED = 500;
 
 /**
  * `…/records/encounters/{id}/readiness/answer`: accepts a finding, snoozes, assigns or notes it. As with changes made after
@@ -99,7 +106,7 @@ ${back}`
 <p>${called(finding.record.kind, finding.record.id)}: ${found.map(({ field }) => fieldLabel(field)).join('; ')}</p>
 ${!isOwn && html`<p>${called(encounter.kind, id)}</p>`}
 ${answerList(readiness.facts.answers?.get(answerKey(finding.rule.code, finding.record)), finding.answer, readiness.at, ports.names)}
-<p class="muted">An answer is for this encounter only. Accepted and snoozed findings return when the last day is over, or the ${finding.record.kind} changes.</p>
+<p class="muted">An answer is for this encounter, or for all that have the finding now; encounters that come later are not answered. Accepted and snoozed findings return when the last day is over, or the ${finding.record.kind} changes.</p>
 ${formError(refusal?.text)}
 ${answerForms(visit, finding, refusal?.details)}
 ${back}`;
@@ -110,15 +117,17 @@ ${back}`;
 const SNOOZED_UNTIL = 'snoozed_until';
 
 function answerForms(
-  { csrf, user }: Visit,
+  { csrf, user, req }: Visit,
   { record, answer }: CausedFinding,
   details?: readonly FieldMessage[],
 ): Html {
+  const isContinued = textsOf(req).after !== undefined;
   const form = (of: FindingAnswered['answer'], title: string, button: string, fields?: Html) =>
     html`<form method="post" class="card">${csrf}
 <input type="hidden" name="version" value="${record.version}">
 <h2>${title}</h2>
 ${fields}
+<label><input type="checkbox" name="all"${isContinued && html` checked`}> In all encounters with this finding in the ${record.kind}</label>
 <div class="actions"><button type="submit" name="answer" value="${of}"${of !== 'accepted' && html` class="outline"`}>${button}</button></div>
 </form>`;
   const field = (name: string, label: string, more: Partial<Parameters<typeof input>[0]> = {}) =>
@@ -156,18 +165,42 @@ const noticeTexts: Record<FindingAnswered['answer'], string> = {
 };
 
 /** Returns the answer that a form asks for. Throws `validation_failed`. */
-function answerSent({ form, req }: Visit) {
-  const { rule, kind, record_id: id } = textsOf(req);
+function answerSent({ form, req }: Visit): CauseAnswer {
+  const { rule, kind = '', record_id: id = '' } = textsOf(req);
+  const record = { kind, id };
   const sent = (name: string) => textOf(form, name) || undefined;
   const isAssigned = form.answer === 'assigned';
   const given = validate(answerSchema, {
-    ...{ rule, record: { kind, id }, answer: form.answer, version: Number(form.version) },
+    ...{ rule, record, answer: form.answer, version: Number(form.version) },
     ...{ reason: sent('reason'), note: sent('note'), until: sent('until') ?? sent(SNOOZED_UNTIL) },
     ...(isAssigned && { assigned_to: sent('assigned_to') ?? null }),
   });
   const problems = problemsOf(given);
   if (problems.length > 0) throw validationError(problems);
-  return given;
+  return { ...given, record };
+}
+
+/** Answers the next encounters that have the finding; where others remain, the page continues with them. */
+async function answerAll(ports: AnswerPorts, visit: Visit, given: CauseAnswer): Promise<Reply> {
+  const { caller, notice, req, workspace } = visit;
+  const id = pathId(req, 'id', encounter.title);
+  const { after, list } = textsOf(req);
+  let answered = 0;
+  let pageToken: string | null | undefined = after;
+  while (pageToken !== null && answered < MOST_ANSWERED) {
+    const page = { limit: MOST_ANSWERED, pageToken };
+    const { updated, unchanged, next_page_token } = await answerCause(ports, caller, {}, given, page);
+    answered += updated + unchanged;
+    pageToken = next_page_token;
+  }
+  const text = `${noticeTexts[given.answer]} Encounters: ${answered.toLocaleString('en-US')}.`;
+  if (pageToken === null) {
+    notice(text);
+    return { redirect: backPath(visit, id) };
+  }
+  notice(`${text} Others remain: answer again to continue.`);
+  const { rule, record } = given;
+  return { redirect: answerPath(workspace, id, { rule, ...record }, { list, after: pageToken }) };
 }
 
 async function answer(ports: AnswerPorts, visit: Visit): Promise<Reply> {
@@ -175,6 +208,7 @@ async function answer(ports: AnswerPorts, visit: Visit): Promise<Reply> {
   const id = pathId(req, 'id', encounter.title);
   try {
     const given = answerSent(visit);
+    if (form.all === 'on') return await answerAll(ports, visit, given);
     await answerFinding(ports, caller, id, given);
     notice(noticeTexts[given.answer]);
   } catch (error) {

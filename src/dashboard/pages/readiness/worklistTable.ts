@@ -149,7 +149,7 @@ function defectLink({ workspace, encounterId, list }: Place, group: readonly Wor
   const finding = group[0] as WorklistFinding;
   const { rule, severity, kind, id } = finding;
   const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
-  const answer = answerPath(workspace, encounterId, finding, list);
+  const answer = answerPath(workspace, encounterId, finding, { list });
   return html`${severity === 'warns' && html`${badge('warns', 'neutral')} `}<a href="/dashboard${recordPath(workspace, kind, id)}" title="${catalogEntry(kind).title}: ${fields}">${defectText(rule)}</a>${answerBadges(finding)} <a class="quiet-link no-print" href="/dashboard${answer}" aria-label="Answer: ${defectText(rule)}">Answer</a>`;
 }
 
