@@ -300,7 +300,7 @@ export function lastSetBack({
 }: Pick<AuditHead, 'size' | 'entries' | 'latest' | 'setBack'>): Pick<AuditHead, 'setBack'> {
   let [last, time] = [setBack, latest];
   for (const [at, { recordedAt, position }] of entries.entries()) {
-    const isSetBack = Date.parse(time) - Date.parse(recordedAt) > CLOCKS_APART_MS;
+    const isSetBack = recordedAt < time && Date.parse(time) - Date.parse(recordedAt) > CLOCKS_APART_MS;
     if (isSetBack) last = { number: size - entries.length + at, position, latest: time };
     time = maxTime(time, recordedAt);
   }

@@ -317,6 +317,30 @@ onEmbeddedEngines((start) => {
     },
   );
 
+  test('a message that changes nothing since the last one changes what another process wrote in between', async () => {
+    const { patient, at, person } = admission();
+    const other: typeof person = ['PID', { ...person[1], 5: 'Gordon^Ada' }];
+    const event = `clinic.patient-${patient}: PatientUpserted`;
+    const app = await startFaultyApp(service, {});
+    try {
+      const sent = [
+        { by: service, what: person, appended: [event] },
+        { by: app, what: other, appended: [event] },
+        { by: service, what: person, appended: [event] },
+        { by: service, what: person, appended: [] },
+        { by: app, what: other, appended: [event] },
+      ];
+      for (const { by, what, appended } of sent) {
+        const message = hl7Message('ADT^A08', [what]).replace('C-1', phi('control'));
+        expect(await appendedBy(service, () => send(by, message))).toEqual(appended);
+      }
+    } finally {
+      await app.stop();
+    }
+    const { version, record } = (await service.get(at.patient)).body;
+    expect([version, record.last_name]).toEqual([4, 'Gordon']);
+  });
+
   test('while the event log is away nothing is acknowledged; the same messages are taken later', async () => {
     const { patient, visit, person, stay } = admission();
     let calls = 0;

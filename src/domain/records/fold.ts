@@ -103,6 +103,9 @@ export interface RecordState {
   erased?: true;
 }
 
+/** What of a record's state decides the result of a write. */
+export type WriteBase = Pick<RecordState, 'fields' | 'version' | 'erased'>;
+
 const noFields = {} as RecordFields;
 
 function withoutNulls(value: object): object {
@@ -208,7 +211,7 @@ export interface DetectedChange {
  * Returns the effect of sent fields on a record, as `changed` of the event stream would report it; `state` is
  * undefined where there is no record.
  */
-export function detectChange(state: RecordState | undefined, sent: RecordFields): DetectedChange {
+export function detectChange(state: WriteBase | undefined, sent: RecordFields): DetectedChange {
   const fields = mergeFields(state?.fields ?? noFields, sent);
   const changed = changedFields(state?.fields, fields);
   const updated = changed.length === 0 ? 'unchanged' : 'updated';

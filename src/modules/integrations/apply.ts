@@ -6,7 +6,12 @@ import { ServiceError } from '../../platform/errors.ts';
 import type { StateWrite } from '../../storage/stateStore.ts';
 import { type BatchRun, runBatch } from '../records/commands/batch.ts';
 import type { BatchLine, LineResult } from '../records/commands/batchOrder.ts';
-import { appendForeseen, type ForeseenAppends } from '../records/commands/foreseen.ts';
+import {
+  appendForeseen,
+  areCurrent,
+  type ForeseenAppends,
+  likelyStates,
+} from '../records/commands/foreseen.ts';
 import { isReturnRefused } from '../records/commands/returns.ts';
 import type { RecordStates } from '../records/commands/upsert.ts';
 import { currentState } from '../records/queries/records.ts';
@@ -126,6 +131,8 @@ export interface IngestRun extends Pick<BatchRun, 'authorize' | 'limiter' | 'sto
   dryRun?: boolean;
   /** A dry run adds what it would append. */
   foreseen?: ForeseenAppends;
+  /** By which records are judged; those of others are read. */
+  states?: RecordStates;
   /** What may be carried out of operations that are older than they seem; without it, everything. */
   guard?: Guard;
 }
@@ -160,7 +167,7 @@ export async function applyOperations(
   }
   const merges = allowed.filter((one) => one.type === 'merge' && !results.has(one));
   const records = allowed.filter((one) => one.type === 'record');
-  const states: RecordStates = new Map();
+  const states = run.states ?? new Map();
   const said = await presentlySaid(ports, run, records, states);
   for (const one of records) if (!said.has(one)) results.set(one, { outcome: 'left_out' });
   const written = [...said.keys()];
@@ -186,7 +193,9 @@ export async function applyAtomically(
   keeping: Promise<void>,
 ): Promise<OperationResult[]> {
   const foreseen: ForeseenAppends = new Map();
-  const trial = applyOperations(ports, { ...run, dryRun: true, foreseen }, operations);
+  const trial = run.dryRun
+    ? applyOperations(ports, run, operations)
+    : foresee(ports, { ...run, dryRun: true, foreseen }, operations);
   // It is awaited later, and may fail before that.
   trial.catch(() => undefined);
   await keeping;
@@ -200,6 +209,29 @@ export async function applyAtomically(
   return results.map((result, at) =>
     written.has(operations[at] as Operation) ? result : (later.next().value as OperationResult),
   );
+}
+
+/**
+ * Carries out a trial, whose results hold once what it foresees is appended. It is based on what the records most likely are, which spares
+ * reading their streams: an append behind another version is refused. Where nothing is to be appended, the log is asked.
+ */
+async function foresee(
+  ports: IngestPorts,
+  run: IngestRun & { foreseen: ForeseenAppends },
+  operations: readonly Operation[],
+): Promise<OperationResult[]> {
+  const { caller, foreseen } = run;
+  const streams = operations.flatMap((one) => {
+    if (one.type !== 'record') return [];
+    const stream = recordStream(caller.workspace, one.kind, one.fields.id);
+    return one.ifAbsent && ports.existence.isKnown(stream) ? [] : [stream];
+  });
+  const likely = await likelyStates(ports, streams);
+  const results = await applyOperations(ports, { ...run, states: new Map(likely) }, operations);
+  const unproven = [...likely].filter(([stream]) => !foreseen.has(stream));
+  if (await areCurrent(ports, unproven)) return results;
+  foreseen.clear();
+  return applyOperations(ports, run, operations);
 }
 
 /** Writes what a trial foresaw; resolves with the operations that are carried out by that. Rejects with `unavailable`. */

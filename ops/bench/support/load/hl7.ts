@@ -13,22 +13,28 @@ const VT = 0x0b;
 const FS = 0x1c;
 const CR = 0x0d;
 
-let turn = firstTurn();
+let turn = 2 * firstTurn();
 
 /**
- * Returns a message that none before equals: turns alternate between a registration (A04), which creates a visit and
- * updates its patient, and an update (A08), which changes the patient only.
+ * Yields messages that none before equals: a registration (A04), which creates a visit and updates its patient, then an
+ * update of that patient (A08), which changes nothing else. Messages of a patient keep their order by being sent over one connection.
  */
-export function nextMessage(): Buffer {
-  turn += 1;
-  const visit = turn - (turn % 2);
+export function* messagesOfVisits(): Generator<Buffer, never> {
+  for (;;) {
+    turn += 2;
+    const visit = turn;
+    yield messageOf('A04', visit, visit);
+    yield messageOf('A08', visit, visit + 1);
+  }
+}
+
+function messageOf(event: 'A04' | 'A08', visit: number, id: number): Buffer {
   const patient = (visit / 2) % PATIENTS;
-  const event = turn % 2 === 0 ? 'A04' : 'A08';
   const provider = patient % PROVIDERS;
   const segments = [
-    `MSH|^~\\&|ADT1|ELMST|CHARTLEDGER|BILLING|20260314093015-0500||ADT^${event}^ADT_A01|M${turn}|P|2.5.1`,
+    `MSH|^~\\&|ADT1|ELMST|CHARTLEDGER|BILLING|20260314093015-0500||ADT^${event}^ADT_A01|M${id}|P|2.5.1`,
     `EVN|${event}|20260314093015-0500`,
-    `PID|1||patient-${patient}^^^ELMST^MR||Lopez^Maria^^^^^L||19840229|F|||12 Elm Street^Apt 3^Omaha^NE^68102^USA^H||^PRN^PH^^1^402^${String(turn % 10_000_000).padStart(7, '0')}`,
+    `PID|1||patient-${patient}^^^ELMST^MR||Lopez^Maria^^^^^L||19840229|F|||12 Elm Street^Apt 3^Omaha^NE^68102^USA^H||^PRN^PH^^1^402^${String(id % 10_000_000).padStart(7, '0')}`,
     `PV1|1|O|CLINIC^101^A^MAIN||||prov-${provider}^Adams^Grace^^^^^^NPI||||||||||||V${visit}|||||||||||||||||||||||||20260314093000-0500`,
     'IN1|1|PPO|payer-7|Aetna|PO Box 981106^^El Paso^TX^79998||^WPN^PH^^1^800^6240756|GRP-77||||20260101|20261231|||Lopez^Maria|SEL|19840229|12 Elm Street^Apt 3^Omaha^NE^68102^USA|||1||||||||||||||W123456789',
   ];
@@ -103,8 +109,10 @@ async function sendFor(senders: readonly Send[], seconds: number): Promise<Load>
   const until = performance.now() + seconds * 1_000;
   await Promise.all(
     senders.map(async (send) => {
-      for (let now = performance.now(); now < until; ) {
-        const acknowledgement = await send(nextMessage());
+      let now = performance.now();
+      for (const message of messagesOfVisits()) {
+        if (now >= until) return;
+        const acknowledgement = await send(message);
         if (!acknowledgement.includes(ACCEPTED)) throw new Error(`a message: ${acknowledgement}`);
         const then = performance.now();
         answers.add(then - now);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { ServiceError } from '../../../platform/errors.ts';
 import type { Clock } from '../../../storage/rateLimiters.ts';
+import { RowOrder } from '../../../storage/readModels.ts';
 import type { StateRow, StateStore, StateWrite } from '../../../storage/stateStore.ts';
 import {
   IdempotencyRecord,
@@ -22,6 +23,8 @@ import {
 } from './message.ts';
 import type { MessageStore } from './store.ts';
 
+/** The partition of all claims. They are never listed, so their order only lets new ones share a page of its index. */
+const CLAIMS = 'claims';
 /** Maximum number of messages with the same name that are looked at. */
 const MOST_OTHERS = 50;
 
@@ -118,6 +121,7 @@ export interface MessageIdentity {
 export class MessageClaims {
   readonly #ports: ClaimPorts;
   readonly #digests = new WeakMap<Uint8Array, KeyedDigests>();
+  readonly #rowOrder = new RowOrder();
 
   constructor(ports: ClaimPorts) {
     this.#ports = ports;
@@ -152,7 +156,8 @@ export class MessageClaims {
         throw error;
       }
     };
-    const fresh = newRow(control.claim, { message: id, heldUntil: clock.now() + RESERVATION_MS });
+    const place = { id: control.claim, partition: CLAIMS, order: this.#rowOrder.oldestFirst(clock.now()) };
+    const fresh = { ...place, revision: 1, body: { message: id, heldUntil: clock.now() + RESERVATION_MS } };
     const first = await swap(fresh, undefined);
     if (first) return first;
     const until = clock.elapsed() + WAIT_MS;
@@ -164,7 +169,7 @@ export class MessageClaims {
         found && isReserved(found.body, clock.now()) && (earlier?.state ?? 'received') === 'received';
       if (!isUnderWay) {
         const body = { message: id, heldUntil: clock.now() + RESERVATION_MS };
-        const row = found ? { ...found, revision: found.revision + 1, body } : newRow(control.claim, body);
+        const row = found ? { ...found, revision: found.revision + 1, body } : { ...fresh, body };
         const taken = await swap(row, found?.revision);
         if (taken) return taken;
       }
@@ -207,8 +212,4 @@ function controlOf(
   for (const part of bytes) content.update(part);
   const claim = digests.of('message', [name, content.digest('hex')]).toString('base64url');
   return { name, claim };
-}
-
-function newRow(id: string, body: ClaimBody): StateRow<ClaimBody> {
-  return { id, partition: id, order: 0, revision: 1, body };
 }

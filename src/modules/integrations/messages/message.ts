@@ -194,8 +194,9 @@ export function streamOf(workspace: string, { kind, id }: MessageBody['about'][n
   return recordStream(workspace, kind, id);
 }
 
+/** Ids of the links to one message are neighbors, and those of new messages follow all others: a commit changes few pages. */
 export function linkId(partition: string, message: string): string {
-  return `${partition}/${message}`;
+  return `${message} ${partition}`;
 }
 
 /** Leads to a message. */

@@ -7,6 +7,7 @@ import type { Caller } from '../../../domain/events/newEvent.ts';
 import { erasureStep } from '../../../domain/events/payloads.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
 import { catalogEntry } from '../../../domain/records/catalog.ts';
+import type { WriteBase } from '../../../domain/records/fold.ts';
 import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
 import { ServiceError, unavailable } from '../../../platform/errors.ts';
 import { isUnavailable } from '../../../platform/retry.ts';
@@ -15,6 +16,8 @@ import type { EventLog } from '../../../storage/eventLog.ts';
 import type { ReadModels } from '../../../storage/readModels.ts';
 
 const CACHE_SIZE = 100_000;
+/** Of the records as this process left them, in characters. */
+const MOST_LEFT = 8 * 1024 * 1024;
 /** How often erasures are polled: following the whole log would slow down every request. */
 const POLL_MS = 200;
 
@@ -29,6 +32,11 @@ export class RecordExistence {
   /** Number of erasures noticed. */
   #erasures = 0;
   readonly #known = new LRUCache<string, true>({ max: CACHE_SIZE });
+  /** Records as this process left them. */
+  readonly #left = new LRUCache<string, WriteBase>({
+    maxSize: MOST_LEFT,
+    sizeCalculation: ({ fields }) => JSON.stringify(fields).length,
+  });
   /** Records whose erasure was noticed, which the read model may lack. */
   readonly #erased = new LRUCache<string, true>({ max: CACHE_SIZE });
   /** The end of the log when erasures began to be noticed; undefined once the read model has all that were before. */
@@ -64,9 +72,16 @@ export class RecordExistence {
     return this.#known.has(stream);
   }
 
-  /** Notes that a record exists, as known by its writer. */
-  remember(stream: string): void {
+  /** Returns what a record was after the last write of this process; undefined where that is not known. Others may have written since. */
+  leftAs(stream: string): WriteBase | undefined {
+    return this.#left.get(stream);
+  }
+
+  /** Notes that a record exists, as known by its writer, and what it is after a write, if that is known. */
+  remember(stream: string, after?: WriteBase): void {
     this.#known.set(stream, true);
+    if (after) this.#left.set(stream, after);
+    else this.#left.delete(stream);
     for (const wake of this.#awaited.get(stream) ?? []) wake();
   }
 
@@ -94,6 +109,7 @@ export class RecordExistence {
   forget(stream: string): void {
     this.#erasures += 1;
     this.#known.delete(stream);
+    this.#left.delete(stream);
     this.#erased.set(stream, true);
   }
 

@@ -8,6 +8,7 @@ import {
   detectChange,
   evolveRecord,
   type RecordState,
+  type WriteBase,
 } from '../../../domain/records/fold.ts';
 import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
 import { validate } from '../../../domain/records/schema/validation.ts';
@@ -48,7 +49,7 @@ export function conditionNotMet(what: 'record' | 'document', version?: number): 
 }
 
 /** Throws `version_conflict` unless a record meets the condition; `state` is undefined when there is none, or it was erased. */
-function requireRecord(condition: WriteCondition, state: RecordState | undefined): void {
+function requireRecord(condition: WriteCondition, state: WriteBase | undefined): void {
   if (condition === 'any') return;
   const isMet =
     condition === 'none'
@@ -195,7 +196,7 @@ interface ConditionalWrite {
    * Returns the fields to write, given the record's current state, undefined when there is none; called again when someone else
    * wrote in the meantime.
    */
-  fieldsFor(state: RecordState | undefined): Promise<RecordFields> | RecordFields;
+  fieldsFor(state: WriteBase | undefined): Promise<RecordFields> | RecordFields;
   newEvent(sent: RecordFields): NewEvent;
 }
 
@@ -245,7 +246,7 @@ async function writeIfChanged(
  */
 async function judge(
   { condition, unchanged, dryRun, foreseen, fieldsFor, requireReturn }: ConditionalWrite,
-  last: RecordState | undefined,
+  last: WriteBase | undefined,
 ): Promise<ConditionalWriteResult> {
   const state = last?.erased ? undefined : last;
   const sent = await fieldsFor(state);
@@ -261,10 +262,11 @@ async function judge(
 
 function foreseenAppend(
   { entry, stream, newEvent }: ConditionalWrite,
-  { outcome, version, sent }: ConditionalWriteResult,
+  { outcome, version, sent, fields }: ConditionalWriteResult,
 ): ForeseenAppend {
   const expected = version === 1 ? 'none' : version - 2;
-  return { entry, stream, event: newEvent(sent), expected, isNew: outcome === 'created' };
+  const after = { fields, version };
+  return { entry, stream, event: newEvent(sent), expected, isNew: outcome === 'created', after };
 }
 
 /** Appends the event that leads to a result; resolves with undefined when the record's stream ends elsewhere. Rejects as `EventLog.append` does. */
@@ -360,7 +362,7 @@ export interface WritePorts extends ConditionalWritePorts {
 }
 
 /** Current states of records by their streams, each used for one write. */
-export type RecordStates = Map<string, RecordState | undefined>;
+export type RecordStates = Map<string, WriteBase | undefined>;
 
 /** Options of a write; without them, the sent fields are appended whatever the record's state. */
 export interface WriteOptions {
