@@ -3,11 +3,12 @@ import { ConfigError } from '../platform/config.ts';
 import { ServiceError } from '../platform/errors.ts';
 import { misspeltSettings } from '../platform/settingsSpelling.ts';
 import { version } from '../platform/version.ts';
+import { isNameMissing, keepName, stateOperator } from '../server/operator.ts';
 import { setUpStores } from '../server/stores.ts';
 import { terminal } from '../server/terminal.ts';
 import { presentForm } from './formerForms.ts';
 import { acceptGuesses, suggestionFor } from './guesses.ts';
-import { CommandError, FAILED, firstSentence } from './lib/terminal.ts';
+import { askAloud, CommandError, FAILED, firstSentence } from './lib/terminal.ts';
 
 /** What adds commands to the program, or to a noun. Its module, and all that it uses, is loaded only when needed. */
 type Adder = (parent: Command) => void;
@@ -337,9 +338,10 @@ export async function commandProgram(words?: readonly string[]): Promise<Command
         .helpGroup('Use this program:'),
     )
     .addOption(initOption())
-    .hook('preAction', (_program, command) => {
+    .hook('preAction', async (_program, command) => {
       if (command.optsWithGlobals().init) setUpStores();
       if (!['serve', 'doctor'].includes(command.name())) warnOfSettings();
+      await nameOperator(command);
     })
     .exitOverride()
     .configureOutput({
@@ -356,6 +358,7 @@ export async function commandProgram(words?: readonly string[]): Promise<Command
     }
   }
   acceptInit(program.commands);
+  acceptOperator(program.commands);
   return program;
 }
 
@@ -385,6 +388,32 @@ function acceptInit(commands: readonly Command[]): void {
   }
 }
 
+/** Allows commands on the data of a workspace to say who runs them, and why. */
+function acceptOperator(commands: readonly Command[]): void {
+  for (const command of commands) {
+    const has = (long: string) => command.options.some((option) => option.long === long);
+    if (has('--workspace') || has('--url')) {
+      command.addOption(new Option('--as <name>', 'the person who runs the command').hideHelp());
+      if (!has('--reason')) command.addOption(new Option('--reason <text>', 'why').hideHelp());
+    }
+    acceptOperator(command.commands);
+  }
+}
+
+/** Notes who runs a command, and why. Asks for the name of a shared account once, at a terminal, and keeps it. */
+async function nameOperator(command: Command): Promise<void> {
+  const { as: name, reason, purposeStatement } = command.opts();
+  const why = typeof reason === 'string' ? reason : purposeStatement;
+  stateOperator({ name, reason: why });
+  const isOnData = command.options.some(({ long }) => long === '--as');
+  if (!isOnData || !isNameMissing() || !terminal().stdin.isTTY) return;
+  const answer = (await askAloud('Your name, for the audit trail: ')).trim();
+  if (answer === '') return;
+  stateOperator({ name: answer, reason: why });
+  const file = keepName(answer);
+  if (file !== undefined) terminal().stderr.write(`The name is kept in ${file}.\n`);
+}
+
 /** The commands that have verbs. */
 const nouns = Object.values(commandGroups).flatMap((entries) =>
   entries.flatMap(({ name, modules }) => (modules === undefined ? [] : [name])),
@@ -395,6 +424,10 @@ const WRONG_USAGE = 2;
 /** Prints what went wrong, without a stack, and returns the exit code. Commander has already printed its errors. */
 function report(error: unknown, program: Command): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
+  if (error instanceof ServiceError && error.code === 'reason_required') {
+    terminal().stderr.write(`error: ${error.message}\n`);
+    return WRONG_USAGE;
+  }
   const refused = refusedOptions(error, optionsIn(program));
   if (refused.length > 0) {
     for (const line of refused) terminal().stderr.write(`error: ${line}\n`);

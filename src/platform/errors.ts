@@ -17,6 +17,8 @@ export const errorMeanings = {
   workspace_deactivated:
     'The workspace of the API key is deactivated, and an administrator can activate it again, or it is deleted.',
   permission_denied: 'The API key lacks the permission that this request needs.',
+  reason_required:
+    'The workspace requires a reason for each read. Send it as `Purpose-Statement`, or state the purpose of the key.',
   gone: 'The resource at this path was erased; `erased_at` says when. Its id can be used again.',
   previously_erased:
     'The record with this id was erased, and the workspace does not let it return. Remove it in the sending system. `chartledger records decide-return` lets a single record return.',

@@ -58,11 +58,11 @@ import {
   openOwnStateStore,
   openStateStore,
 } from './openStorage.ts';
+import { operator } from './operator.ts';
 import {
   isHalfFilled,
   loadSigningKey,
   markFilling,
-  operator,
   requireKeyFolder,
   unmarkFilling,
   withDocumentStore,

@@ -7,7 +7,8 @@ import { WebhookDirectory } from '../modules/webhooks/webhook.ts';
 import { loadConfig } from '../platform/config.ts';
 import { ServiceError } from '../platform/errors.ts';
 import { managedKeys } from './keys.ts';
-import { operator, requireKeyFolder, withEventLog } from './stores.ts';
+import { operator } from './operator.ts';
+import { requireKeyFolder, withEventLog } from './stores.ts';
 import { terminal } from './terminal.ts';
 
 /** The new epoch, and whether this completed an interrupted rotation. */

@@ -29,13 +29,13 @@ import {
   openReadModels,
   openStateStore,
 } from './openStorage.ts';
+import { operator } from './operator.ts';
 import { PROJECTOR_LEASE } from './runProjector.ts';
 import {
   isHalfFilled,
   isMoved,
   markFilling,
   markMoved,
-  operator,
   requireKeyFolder,
   unmarkFilling,
   unmarkMoved,

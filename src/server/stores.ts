@@ -1,11 +1,10 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
-import type { Position, Principal } from '../domain/events/event.ts';
+import type { Position } from '../domain/events/event.ts';
 import type { Actor, Caller } from '../domain/events/newEvent.ts';
 import { INSTALLATION } from '../domain/events/streams.ts';
 import { type KeyState, permissions } from '../modules/auth/apiKeys.ts';
@@ -30,6 +29,7 @@ import { systemClock } from '../storage/rateLimiters.ts';
 import type { ReadModels } from '../storage/readModels.ts';
 import { findSigningKey, managedKeys, openSigningKey } from './keys.ts';
 import { openDocumentStore, openEventLog, openOwnStateStore, openReadModels, pathOf } from './openStorage.ts';
+import { operator, operatorReason, requireReason } from './operator.ts';
 import { type Terminal, terminal } from './terminal.ts';
 
 /** The commands that fill the stores of a service. */
@@ -101,15 +101,6 @@ interface KeyTools {
   /** The user who runs the command. */
   actor: Actor;
   eventLog: EventLog;
-}
-
-/** Returns the user who runs the command, by the operating system's user name. */
-export function operator(): Principal {
-  try {
-    return { type: 'operator', id: userInfo().username };
-  } catch {
-    return { type: 'operator', id: `uid-${process.getuid?.()}` };
-  }
 }
 
 const settingUp = new WeakSet<Terminal>();
@@ -220,13 +211,17 @@ export interface WorkspaceTools {
   caller: Caller;
 }
 
-/** Runs `work` on one workspace of that event log; rejects with `not_found` when there is none with that id. */
+/**
+ * Runs `work` on one workspace of that event log; rejects with `not_found` when there is none with that id, and with
+ * `reason_required` when the workspace requires a reason and none was stated.
+ */
 export function withWorkspace<Result>(
   workspace: string,
   work: (tools: WorkspaceTools) => Promise<Result>,
 ): Promise<Result> {
   return withTools(workspace, (tools) => {
     requireWorkspace(tools.directory, workspace);
+    if (tools.directory.known.workspaces.get(workspace)?.reason === 'required') requireReason();
     return work(tools);
   });
 }
@@ -273,7 +268,9 @@ function requireWorkspace({ known }: KeyDirectory, workspace: string): void {
 }
 
 function operatorOn(workspace: string): Caller {
-  return { workspace, principal: operator(), requestId: uuidv7() };
+  const reason = operatorReason();
+  const disclosedTo = reason === undefined ? undefined : { purpose_statement: reason };
+  return { workspace, principal: operator(), requestId: uuidv7(), ...(disclosedTo && { disclosedTo }) };
 }
 
 /** Runs `work` on what was opened, and closes it whatever the outcome. */

@@ -172,6 +172,7 @@ onEveryEngine((start) => {
       unchanged: 'append',
       break_glass: 'refuse',
       organization: null,
+      reason: 'optional',
     });
 
     const table = (await cli('keys', 'list', '--workspace', workspace)).stdout.split('\n');

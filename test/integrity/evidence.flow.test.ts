@@ -94,6 +94,7 @@ onEveryEngine((start) => {
     await service.keys.setBreakGlass(clinic(), 'allow');
     await service.keys.setOrganization(clinic(), 'North Clinic');
     await service.keys.setReturns(clinic(), 'review');
+    for (const reason of ['required', 'optional'] as const) await service.keys.setReason(clinic(), reason);
     const caller = {
       workspace: clinic(),
       principal: { type: 'operator', id: 'test' },

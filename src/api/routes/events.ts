@@ -344,7 +344,8 @@ async function stream(
   };
   const sent = new SentEvents((part, disclosedTo) => {
     const shown = { ...part, ...limitsOf(selection) };
-    const caller = { ...callerOf(context), disclosedTo };
+    // The subscription had its reason.
+    const caller = { ...callerOf(context), disclosedTo, isReasonRequired: false };
     return recordFurtherAccess(eventLog, caller, { action: 'events.sent', shown });
   }, times);
   const sending = ({ first, position, count }: Chunk) => {

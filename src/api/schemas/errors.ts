@@ -3,6 +3,7 @@ import { returnChoices } from '../../domain/events/event.ts';
 import { UnknownSchemaVersion } from '../../domain/events/upcasting.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { purposeGiven, statedPurposeSchema } from '../../modules/audit/disclosureCommands.ts';
+import { reasonRequired } from '../../modules/audit/recordAccess.ts';
 import { onKind } from '../../modules/auth/apiKeys.ts';
 import { notErased } from '../../modules/erasure/returned.ts';
 import { positionGone } from '../../modules/eventStream/position.ts';
@@ -334,6 +335,7 @@ export const errorResponses = {
     description: 'The API key is not allowed to do this.',
     errors: {
       permission_denied: lackingPermission(onKind('write', 'patient')),
+      reason_required: reasonRequired(),
       key_deactivated: deactivatedKey(),
       key_expired: expiredKey(),
       address_not_allowed: foreignAddress(),

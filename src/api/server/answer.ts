@@ -28,6 +28,7 @@ export const statusOf: Record<ErrorCode, number> = {
   address_not_allowed: 403,
   workspace_deactivated: 403,
   permission_denied: 403,
+  reason_required: 403,
   not_found: 404,
   gone: 410,
   previously_erased: 410,

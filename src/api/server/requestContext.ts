@@ -121,6 +121,7 @@ export function callerOf(context: RequestContext): Caller {
     requestId,
     clientIp,
     disclosedTo: termsOf(context, found),
+    ...(found.workspace.reason === 'required' && { isReasonRequired: true }),
     ...client,
   };
 }

@@ -19,7 +19,7 @@ import { ofFile } from '../lib/files.ts';
 import { parseInstant } from '../lib/options.ts';
 import { createLogProgress } from '../lib/progress.ts';
 import { counted, endWithReader, example, writeLine, writePaced } from '../lib/terminal.ts';
-import { addTermOptions, type TermOptions, termsOfOptions } from '../lib/termOptions.ts';
+import { addTermOptions, type TermOptions, termsOfOptions, withTerms } from '../lib/termOptions.ts';
 
 interface ExportOptions extends TermOptions {
   workspace: string;
@@ -36,12 +36,12 @@ const standardOutput: ExportSink = { write: writePaced, reached: async () => und
 
 async function exportWorkspace(options: ExportOptions): Promise<void> {
   const { terms, others } = termsOfOptions(options);
-  const { workspace, since: from = null, until: to = null, kind = null, format, out, force = false } = others;
   const disclosedTo = termsOf(parseTerms(terms));
+  const { workspace, since: from = null, until: to = null, kind = null, format, out, force = false } = others;
   const job: ExportJob = { workspace, filters: { from, to, kind }, format };
   endWithReader();
   await withWorkspace(workspace, async (found) => {
-    const tools = { ...found, caller: { ...found.caller, disclosedTo } };
+    const tools = { ...found, caller: withTerms(found.caller, disclosedTo) };
     if (out === undefined) await run(tools, job, undefined);
     else await ofFile(out, () => exportToFile(tools, job, out, force));
   });

@@ -10,7 +10,7 @@ import { terminal } from '../../server/terminal.ts';
 import { keepWarehouse } from '../../server/warehouse.ts';
 import { parseDuration } from '../lib/options.ts';
 import { counted, example, untilInterrupted, writeLine } from '../lib/terminal.ts';
-import { addTermOptions, type TermOptions, termsOfOptions } from '../lib/termOptions.ts';
+import { addTermOptions, type TermOptions, termsOfOptions, withTerms } from '../lib/termOptions.ts';
 
 const DEFAULT_PAUSE = 60;
 
@@ -88,27 +88,22 @@ function addSinkOptions(command: Command): Command {
 
 async function run(place: string, options: SinkOptions): Promise<void> {
   const { terms, others } = termsOfOptions(options);
-  const { workspace, deidentified = false, follow = false, every, consumer } = others;
   const disclosedTo = termsOf(parseTerms(terms));
+  const { workspace, deidentified = false, follow = false, every, consumer } = others;
   const config = loadConfig(terminal().env);
   await withWorkspace(workspace, async ({ eventLog, caller }) => {
     let changes = 0;
     const write = async (signal?: AbortSignal) => {
-      const isWritten = await keepWarehouse(
-        config,
-        eventLog,
-        { ...caller, disclosedTo },
-        {
-          place,
-          deidentified,
-          consumer,
-          ...(signal && { follow: { everyMs: every * 1_000, signal } }),
-          onReached(position, rows) {
-            changes += rows;
-            if (follow && rows > 0) writeLine(`${counted(rows, 'change')}, up to position ${position}.`);
-          },
+      const isWritten = await keepWarehouse(config, eventLog, withTerms(caller, disclosedTo), {
+        place,
+        deidentified,
+        consumer,
+        ...(signal && { follow: { everyMs: every * 1_000, signal } }),
+        onReached(position, rows) {
+          changes += rows;
+          if (follow && rows > 0) writeLine(`${counted(rows, 'change')}, up to position ${position}.`);
         },
-      );
+      });
       if (!isWritten) throw new ServiceError('conflict', 'Another process is writing this warehouse.');
     };
     if (follow) await untilInterrupted(write);

@@ -8,6 +8,8 @@ import {
 import {
   type BreakGlassChoice,
   breakGlassChoices,
+  type ReasonChoice,
+  reasonChoices,
   retentionText,
   type Workspace,
 } from '../../modules/auth/apiKeys.ts';
@@ -20,8 +22,8 @@ interface JsonOption {
 
 function view({ id, state, createdAt, sandbox = false, ...choices }: Workspace) {
   const { retention = 'default', unchanged = 'append', returns = 'allow' } = choices;
-  const { breakGlass = 'refuse', organization = null } = choices;
-  const choice = { retention, unchanged, break_glass: breakGlass, organization, returns };
+  const { breakGlass = 'refuse', organization = null, reason = 'optional' } = choices;
+  const choice = { retention, unchanged, break_glass: breakGlass, organization, returns, reason };
   return { id, state, sandbox, created_at: createdAt, ...choice };
 }
 
@@ -124,6 +126,12 @@ export function addWorkspaceCommands(workspaces: Command): void {
         'whether users without the right for a record may open it for 30 minutes with a reason: allow or refuse it',
       ).choices(breakGlassChoices),
     )
+    .addOption(
+      new Option(
+        '--reason <choice>',
+        'whether everybody who reads at the command line or with an API key has to say why',
+      ).choices(reasonChoices),
+    )
     .option('--organization <name>', 'the organization that it belongs to, for reports that are handed over')
     .addOption(
       new Option(
@@ -148,6 +156,7 @@ interface SetOptions {
   breakGlass?: BreakGlassChoice;
   organization?: string;
   returns?: ReturnChoice;
+  reason?: ReasonChoice;
 }
 
 const returnTexts: Record<ReturnChoice, string> = {
@@ -157,9 +166,11 @@ const returnTexts: Record<ReturnChoice, string> = {
 };
 
 async function set(id: string, options: SetOptions, command: Command): Promise<void> {
-  const { unchanged, breakGlass, organization, returns } = options;
+  const { unchanged, breakGlass, organization, returns, reason } = options;
   if (Object.keys(options).length === 0)
-    command.error('error: specify what to set: --unchanged, --break-glass, --organization or --returns');
+    command.error(
+      'error: specify what to set: --unchanged, --break-glass, --organization, --returns or --reason',
+    );
   await withKeys(async ({ manager }) => {
     if (unchanged !== undefined) {
       await manager.setUnchanged(id, unchanged);
@@ -175,6 +186,14 @@ async function set(id: string, options: SetOptions, command: Command): Promise<v
         breakGlass === 'allow'
           ? `Users of workspace ${id} without the right for a record may open it with a reason.`
           : `Users of workspace ${id} open no record without the right for it.`,
+      );
+    }
+    if (reason !== undefined) {
+      await manager.setReason(id, reason);
+      writeLine(
+        reason === 'required'
+          ? `Reads of workspace ${id} need a reason.`
+          : `Reads of workspace ${id} need no reason.`,
       );
     }
     if (organization !== undefined) {

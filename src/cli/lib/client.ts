@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { parseJson } from '../../domain/events/event.ts';
 import { looksLikeApiKey } from '../../modules/auth/apiKeys.ts';
 import { version } from '../../platform/version.ts';
+import { purposeStatement } from '../../server/operator.ts';
 import { terminal } from '../../server/terminal.ts';
 import { ofFile } from './files.ts';
 import { CommandError } from './terminal.ts';
@@ -248,6 +249,11 @@ export async function requireKey(
   return key;
 }
 
+/** Returns a text as a header can carry it. */
+export function ascii(text: string): string {
+  return text.normalize('NFKD').replace(/[^\x20-\x7e]/g, '');
+}
+
 /** Returns a client for the service and key given by the options; ends and rejects as `requireKey` does. */
 export async function serviceClient(
   command: Command,
@@ -255,5 +261,9 @@ export async function serviceClient(
   signal?: AbortSignal,
 ): Promise<ServiceClient> {
   const address = requireUrl(command, url);
-  return new ServiceClient({ url: address, key: await requireKey(command, keyFile), signal });
+  const statement = purposeStatement();
+  return new ServiceClient({
+    ...{ url: address, key: await requireKey(command, keyFile), signal },
+    ...(statement && { headers: { 'purpose-statement': ascii(statement) } }),
+  });
 }

@@ -154,6 +154,18 @@ export async function ask(question: string): Promise<string> {
   }
 }
 
+/** Returns what is typed at the terminal, which shows it. */
+export async function askAloud(question: string): Promise<string> {
+  const { stdin: input, stderr: output } = terminal();
+  const lines = createInterface({ input, output });
+  lines.on('SIGINT', () => process.exit(INTERRUPTED));
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
+}
+
 /** The exit code of an interrupted command. */
 export const INTERRUPTED = 130;
 

@@ -43,6 +43,8 @@ export interface Caller {
   source?: EventSource;
   /** Recipient and purpose of the data read, as far as stated: for the audit trail. */
   disclosedTo?: DisclosureTerms | undefined;
+  /** Whether nothing may be read without a statement of its purpose. */
+  isReasonRequired?: boolean | undefined;
   /** Set if the request was tried before, with an `Idempotency-Key`, and the outcome of that is unknown. */
   earlier?: EarlierTry | undefined;
 }

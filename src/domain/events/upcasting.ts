@@ -152,6 +152,7 @@ const ownTypes = {
   WorkspaceBreakGlassSet: [],
   WorkspaceOrganizationSet: [],
   WorkspaceReturnsSet: [],
+  WorkspaceReasonSet: [],
   WorkspaceDeletionStarted: [],
   WorkspaceDeleted: [],
   ApiKeyCreated: [],

@@ -47,7 +47,8 @@ function disclosureStatus(
 ): DisclosureStatus {
   if (isToIndividual(action)) return 'exempt';
   const isWorkforce = principal.type === 'user' || principal.type === 'operator';
-  if (isWorkforce && disclosedTo === undefined) return 'internal_use';
+  const isNamed = disclosedTo?.recipient !== undefined || disclosedTo?.purpose !== undefined;
+  if (isWorkforce && !isNamed) return 'internal_use';
   if (shown?.view === 'deidentified') return 'deidentified';
   return statusOfPurpose(terms);
 }

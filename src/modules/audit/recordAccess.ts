@@ -4,7 +4,7 @@ import { type Caller, newActorEvent, newEvent } from '../../domain/events/newEve
 import type { DisclosedRange, DisclosureTerms, RefusedLines } from '../../domain/events/payloads.ts';
 import { auditStream } from '../../domain/events/streams.ts';
 import type { FieldFault } from '../../domain/records/schema/faults.ts';
-import type { ErrorCode } from '../../platform/errors.ts';
+import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 
 /** Whether a user looked at something on the dashboard: not a change, an export or download, a sign-in, or anything refused. */
@@ -120,7 +120,8 @@ export interface AccessRecorded extends AccessSubject {
 /**
  * Appends one `AccessRecorded` to the workspace's audit stream of the day. Awaited before the data leave the service: nothing is
  * read that could not be recorded in the audit trail. A request that reads several things names them all: the first event has the
- * request's id, the others their own. Returns the position of the first one. Rejects with `unavailable`.
+ * request's id, the others their own. Returns the position of the first one. Rejects with `unavailable`, and with
+ * `reason_required` where the workspace requires a statement of the purpose and there is none.
  */
 export async function recordAccess(
   eventLog: EventLog,
@@ -147,9 +148,29 @@ export async function recordFurtherAccess(
   await eventLog.append(auditStreamOf(caller), event, 'any');
 }
 
-/** When a request was refused, nothing was disclosed to anyone. */
-function toData({ disclosedTo }: Caller, access: AccessRecorded): JsonObject {
-  const isDisclosed = disclosedTo !== undefined && access.outcome !== 'refused';
+/** Accesses that show nothing. */
+const showsNothing: ReadonlySet<AccessAction> = new Set([
+  'record.unchanged',
+  'record.dry_run',
+  'record.batch',
+  'file.imported',
+  'token.issued',
+] as const);
+
+/** The refusal to show anything without a statement of its purpose. */
+export function reasonRequired(): ServiceError {
+  return new ServiceError(
+    'reason_required',
+    'The workspace requires a reason for each read: send it as Purpose-Statement, or state the purpose of the key.',
+  );
+}
+
+/** When a request was refused, nothing was disclosed to anyone. Throws `reason_required`. */
+function toData({ disclosedTo, isReasonRequired }: Caller, access: AccessRecorded): JsonObject {
+  const isRefused = access.outcome === 'refused';
+  const isStated = disclosedTo?.purpose_statement !== undefined;
+  if (isReasonRequired && !isStated && !isRefused && !showsNothing.has(access.action)) throw reasonRequired();
+  const isDisclosed = disclosedTo !== undefined && !isRefused;
   return { ...access, ...(isDisclosed && { disclosed_to: disclosedTo }) };
 }
 

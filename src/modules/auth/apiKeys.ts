@@ -210,7 +210,13 @@ export interface Workspace {
   organization?: string | undefined;
   /** What happens to a write of a record that was erased; undefined: `allow`. */
   returns?: ReturnChoice;
+  /** Whether everybody who reads at the command line or with a key has to say why; undefined: `optional`. */
+  reason?: ReasonChoice;
 }
+
+/** Whether everybody who reads at the command line or with a key has to say why. */
+export const reasonChoices = ['required', 'optional'] as const;
+export type ReasonChoice = (typeof reasonChoices)[number];
 
 /** Whether users without the right for a record may open it with a reason. */
 export const breakGlassChoices = ['allow', 'refuse'] as const;
@@ -299,6 +305,12 @@ export interface WorkspaceRetentionSet {
   workspace: string;
   /** Years, or `off`, or `default`. */
   retention: RetentionChoice;
+}
+
+/** Data of `WorkspaceReasonSet`. */
+export interface WorkspaceReasonSet {
+  workspace: string;
+  reason: ReasonChoice;
 }
 
 /** Data of `WorkspaceOrganizationSet`; `null` withdraws the name. */
@@ -495,6 +507,11 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
     const { break_glass: breakGlass } = dataAs<WorkspaceBreakGlassSet>(data);
     const workspace = known.workspaces.get(metadata.workspace);
     if (workspace) known.workspaces.set(workspace.id, { ...workspace, breakGlass });
+  },
+  WorkspaceReasonSet(known, { data, metadata }) {
+    const { reason } = dataAs<WorkspaceReasonSet>(data);
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace) known.workspaces.set(workspace.id, { ...workspace, reason });
   },
   WorkspaceOrganizationSet(known, { data, metadata }) {
     const { organization } = dataAs<WorkspaceOrganizationSet>(data);

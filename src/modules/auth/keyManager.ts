@@ -29,6 +29,7 @@ import {
   type Permission,
   parseLimits,
   permissions,
+  type ReasonChoice,
   type RetentionChoice,
   refuseDeleted,
   requireRetention,
@@ -38,6 +39,7 @@ import {
   type WorkspaceDeleted,
   type WorkspaceDeletionStarted,
   type WorkspaceOrganizationSet,
+  type WorkspaceReasonSet,
   type WorkspaceRetentionSet,
   type WorkspaceReturnsSet,
   type WorkspaceUnchangedSet,
@@ -189,6 +191,16 @@ export class KeyManager {
       if ((workspace.returns ?? 'allow') === returns) return undefined;
       const data: WorkspaceReturnsSet = { workspace: id, returns };
       return { type: 'WorkspaceReturnsSet', workspace: id, data: { ...data } };
+    });
+  }
+
+  /** Sets whether reads at the command line and with keys of a workspace need a reason; does nothing when already set so. */
+  async setReason(id: string, reason: ReasonChoice): Promise<void> {
+    await this.#change((known) => {
+      const workspace = requireRemaining(known, id);
+      if ((workspace.reason ?? 'optional') === reason) return undefined;
+      const data: WorkspaceReasonSet = { workspace: id, reason };
+      return { type: 'WorkspaceReasonSet', workspace: id, data: { ...data } };
     });
   }
 

@@ -19,8 +19,8 @@ DocumentCategory = Literal[
 
 ErrorCode = Literal[
     "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
-    "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "not_found",
-    "gone", "previously_erased", "position_gone", "method_not_allowed", "not_acceptable",
+    "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "reason_required",
+    "not_found", "gone", "previously_erased", "position_gone", "method_not_allowed", "not_acceptable",
     "request_timeout", "conflict", "return_pending", "idempotency_key_in_use", "version_conflict",
     "payload_too_large", "unsupported_media_type", "range_not_satisfiable", "expectation_failed",
     "idempotency_key_reused", "rate_limited", "headers_too_large", "internal", "not_implemented",
@@ -310,6 +310,7 @@ class BatchSummarySummaryCodes(TypedDict):
     address_not_allowed: NotRequired[int]
     workspace_deactivated: NotRequired[int]
     permission_denied: NotRequired[int]
+    reason_required: NotRequired[int]
     not_found: NotRequired[int]
     gone: NotRequired[int]
     previously_erased: NotRequired[int]
@@ -2558,8 +2559,8 @@ class RefusedRequest(TypedDict):
     # Why it was refused; for a batch, why most of its lines were refused
     code: Literal[
         "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
-        "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "gone",
-        "previously_erased", "return_pending", "position_gone", "not_found", "method_not_allowed",
+        "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "reason_required",
+        "gone", "previously_erased", "return_pending", "position_gone", "not_found", "method_not_allowed",
         "not_implemented", "not_acceptable", "request_timeout", "conflict", "idempotency_key_in_use",
         "idempotency_key_reused", "version_conflict", "payload_too_large", "unsupported_media_type",
         "range_not_satisfiable", "expectation_failed", "rate_limited", "headers_too_large", "internal",
@@ -2611,8 +2612,8 @@ class RefusedLine(TypedDict):
     record_id: str | None
     code: Literal[
         "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
-        "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "gone",
-        "previously_erased", "return_pending", "position_gone", "not_found", "method_not_allowed",
+        "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "reason_required",
+        "gone", "previously_erased", "return_pending", "position_gone", "not_found", "method_not_allowed",
         "not_implemented", "not_acceptable", "request_timeout", "conflict", "idempotency_key_in_use",
         "idempotency_key_reused", "version_conflict", "payload_too_large", "unsupported_media_type",
         "range_not_satisfiable", "expectation_failed", "rate_limited", "headers_too_large", "internal",

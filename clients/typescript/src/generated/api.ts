@@ -653,7 +653,7 @@ export interface paths {
         put?: never;
         /**
          * State the purpose of a disclosure
-         * @description States the purpose of a disclosure for which none was given. The entry stays as it is; the accounting of the patient shows the purpose with it, and by whom it was stated. The last one counts. It is an event, and is erased with the patient. It also requires the permission `audit`.
+         * @description States the purpose of a disclosure for which none was given. The entry stays as it is; the accounting of the patient shows the purpose with it, and by whom it was stated. The last one counts. It is an event, and is erased with the patient.
          *
          *     Needs the permission `write` or `write:patient`.
          */
@@ -2470,7 +2470,7 @@ export interface components {
              * @description What went wrong, for programs
              * @enum {string}
              */
-            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "previously_erased" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "return_pending" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "reason_required" | "not_found" | "gone" | "previously_erased" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "return_pending" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
             /** @description The fields at fault */
             details?: components["schemas"]["ErrorDetail"][];
             /**
@@ -2566,7 +2566,7 @@ export interface components {
              * @description What went wrong, for programs
              * @enum {string}
              */
-            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "previously_erased" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "return_pending" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
+            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "reason_required" | "not_found" | "gone" | "previously_erased" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "return_pending" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
             /** @description The fields at fault */
             details?: components["schemas"]["ErrorDetail"][];
             /** @description With an error: whether the same line may be accepted later */
@@ -2615,6 +2615,7 @@ export interface components {
                     address_not_allowed?: number;
                     workspace_deactivated?: number;
                     permission_denied?: number;
+                    reason_required?: number;
                     not_found?: number;
                     gone?: number;
                     previously_erased?: number;
@@ -2695,7 +2696,7 @@ export interface components {
              * @description What went wrong, for programs
              * @enum {string}
              */
-            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "previously_erased" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "return_pending" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
+            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "reason_required" | "not_found" | "gone" | "previously_erased" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "return_pending" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "not_implemented" | "overloaded" | "unavailable" | "unreadable";
             /** @description The fields at fault */
             details?: components["schemas"]["ErrorDetail"][];
         };
@@ -5603,7 +5604,7 @@ export interface components {
              * @description Why it was refused; for a batch, why most of its lines were refused
              * @enum {string}
              */
-            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "previously_erased" | "return_pending" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "reason_required" | "gone" | "previously_erased" | "return_pending" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
             /**
              * @description Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
              * @example [
@@ -5669,7 +5670,7 @@ export interface components {
             kind: string | null;
             record_id: string | null;
             /** @enum {string} */
-            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "previously_erased" | "return_pending" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "reason_required" | "gone" | "previously_erased" | "return_pending" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
             /** @description At most 5 */
             faults: components["schemas"]["FieldFault"][];
         };
@@ -9346,7 +9347,7 @@ export interface operations {
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
                 /** @description Only requests refused for this reason */
-                code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "previously_erased" | "return_pending" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+                code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "reason_required" | "gone" | "previously_erased" | "return_pending" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
                 /** @description Only requests answered with this status: `200` for batches and messages of which a part was refused */
                 status?: number;
                 /** @description Only those with this field at fault */

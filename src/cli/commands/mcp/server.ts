@@ -4,7 +4,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { type Permission, permissionSchema } from '../../../modules/auth/apiKeys.ts';
 import { version } from '../../../platform/version.ts';
-import { ServiceClient } from '../../lib/client.ts';
+import { ascii, ServiceClient } from '../../lib/client.ts';
 import { CommandError } from '../../lib/terminal.ts';
 import { billingTools } from './billingTools.ts';
 import { asData } from './data.ts';
@@ -92,10 +92,6 @@ function headersOf({ name }: Tool, purpose: string, client?: { name: string; ver
     'purpose-statement': ascii(purpose),
     'x-request-id': `mcp-${name}-${randomUUID()}`,
   };
-}
-
-function ascii(text: string): string {
-  return text.normalize('NFKD').replace(/[^\x20-\x7e]/g, '');
 }
 
 function linkTo(url: URL, path: string): string {
