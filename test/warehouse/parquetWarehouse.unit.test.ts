@@ -5,6 +5,7 @@ import { ParquetWarehouse } from '../../src/storage/engines/filesystem/parquetWa
 import { lockFolder } from '../../src/storage/engines/sqlite/folderLock.ts';
 import type { Table, TableChanges, TableRow } from '../../src/storage/warehouse.ts';
 import { temporaryFolder } from '../support/cli.ts';
+import { choices } from '../support/dashboard.ts';
 import { filesIn, tableIn } from '../support/warehouse.ts';
 
 const log: Table = {
@@ -140,4 +141,37 @@ test('a commit that is cut off is undone before its manifest is there, and compl
     code: 'conflict',
     message: expect.stringContaining(`${missing} is missing`),
   });
+});
+
+const recordAt = (id: string, version: number): TableRow => [id, `name ${id} ${version}`, null, version];
+
+test('which records share a file follows from their ids, whatever the commits, and a change rewrites one file', async () => {
+  const ids = Array.from({ length: 4_000 }, (_, index) => `record-${(index * 7919) % 4_000}`);
+  const [steps, whole] = [temporaryFolder(), temporaryFolder()];
+  const present = new Map<string, TableRow>();
+  let position = 0;
+  const step = async (changes: TableChanges) => {
+    for (const [id, row] of changes) {
+      if (row === null) present.delete(String(id));
+      else present.set(String(id), row);
+    }
+    position += 1;
+    await commit(steps, new Map([['records', changes]]), position);
+  };
+  const choose = choices(47);
+  for (let from = 0; from < ids.length; from += 1_000) {
+    await step(new Map(ids.slice(from, from + 1_000).map((id) => [id, recordAt(id, 1)])));
+    const picked = Array.from({ length: 100 }, () => ids[choose(from + 1_000)] as string);
+    await step(new Map(picked.map((id) => [id, choose(2) === 0 ? null : recordAt(id, position)])));
+  }
+  // Those at which files begin among them.
+  await step(new Map([...present.keys()].slice(0, 3_000).map((id) => [id, null])));
+  await step(new Map(ids.map((id) => [id, recordAt(id, 2)])));
+  await commit(whole, new Map([['records', new Map(present)]]), position);
+  const files = filesIn(steps);
+  expect(files).toEqual(filesIn(whole));
+  expect(files.size).toBeGreaterThan(3);
+  expect((await tableIn(steps, 'records')).map(({ id }) => id)).toEqual(ids.toSorted());
+  await step(new Map([[ids[5] as string, recordAt(ids[5] as string, 3)]]));
+  expect([...filesIn(steps).keys()].filter((path) => !files.has(path))).toHaveLength(1);
 });

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { existsSync, globSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -19,6 +20,8 @@ const MANIFEST = 'manifest.json';
 const NEW = '_new';
 /** Events of a `log` table that share files, one for each month. */
 const SEGMENT_EVENTS = 50_000;
+/** Rows of a `current` table that share a file, on average. */
+const FILE_ROWS = 500;
 const DIGITS = 16;
 const DIGEST_LENGTH = 16;
 
@@ -26,6 +29,8 @@ const DIGEST_LENGTH = 16;
 interface TableFile {
   path: string;
   rows: number;
+  /** Of a `current` table: its first key. It has all keys from there on, before that of the next file. */
+  first?: string;
   /** Of a `log` table: the segment, counted from 0, and the first and last position. */
   segment?: number;
   from?: number;
@@ -45,7 +50,8 @@ interface Manifest extends WarehouseState {
 
 /**
  * A warehouse of Parquet files in a folder. The manifest, which is replaced by renaming, says which files there are; files are never
- * changed. The rows of a `current` table are in one file, ordered by key. Those of a `log` table are in segments of 50,000 events each,
+ * changed. The rows of a `current` table are ordered by key, and a key begins a file if its hash says so: which rows share a file follows
+ * from the keys that there are, and a change rewrites the file that it belongs to. Those of a `log` table are in segments of 50,000 events each,
  * in folders by month, so that only the last segment grows; a removed row is left out of a new file of its segment.
  */
 export class ParquetWarehouse implements Warehouse {
@@ -125,9 +131,48 @@ export class ParquetWarehouse implements Warehouse {
     changes: TableChanges = new Map(),
   ): Promise<TableFiles> {
     if (table.type === 'log') return this.#logAfter(table, before ?? { files: [] }, changes);
-    if (before && changes.size === 0) return before;
-    const rows = merged(this.#rowsOf(before?.files ?? []), sortedByKey(changes));
-    return { files: [await this.#write(table, table.name, rows)] };
+    return { files: await this.#currentAfter(table, before?.files ?? [], changes) };
+  }
+
+  async #currentAfter(
+    table: Table,
+    before: readonly TableFile[],
+    changes: TableChanges,
+  ): Promise<TableFile[]> {
+    const files: TableFile[] = [];
+    const sorted = sortedByKey(changes);
+    let next = 0;
+    for (let at = 0; at < Math.max(1, before.length); ) {
+      let end = at + 1;
+      // A file whose first row goes continues the one before it.
+      while (end < before.length && changes.get(before[end]?.first ?? '') === null) end += 1;
+      const run = before.slice(at, end);
+      const limit = before[end]?.first;
+      const from = next;
+      while (next < sorted.length && (limit === undefined || (sorted[next]?.[0] as string) < limit))
+        next += 1;
+      if (next === from) files.push(...run);
+      else
+        files.push(...(await this.#writeParts(table, merged(this.#rowsOf(run), sorted.slice(from, next)))));
+      at = end;
+    }
+    return files;
+  }
+
+  async #writeParts(table: Table, rows: AsyncIterable<TableRow>): Promise<TableFile[]> {
+    const files: TableFile[] = [];
+    let part: TableRow[] = [];
+    const write = async () => {
+      if (part.length === 0) return;
+      files.push({ ...(await this.#write(table, table.name, part)), first: String(part[0]?.[0]) });
+      part = [];
+    };
+    for await (const row of rows) {
+      if (beginsFile(row[0] as string)) await write();
+      part.push(row);
+    }
+    await write();
+    return files;
   }
 
   async #logAfter(table: Table, before: TableFiles, changes: TableChanges): Promise<TableFiles> {
@@ -184,12 +229,7 @@ export class ParquetWarehouse implements Warehouse {
   }
 
   /** Writes a new file, whose name ends with its digest. */
-  async #write(
-    table: Table,
-    folder: string,
-    rows: AsyncIterable<TableRow> | Iterable<TableRow>,
-    prefix = '',
-  ): Promise<TableFile> {
+  async #write(table: Table, folder: string, rows: Iterable<TableRow>, prefix = ''): Promise<TableFile> {
     const draft = join(this.#folder, NEW, 'draft');
     await mkdir(join(this.#folder, NEW, folder), { recursive: true });
     const written = await writeRows(draft, table.columns, rows);
@@ -262,6 +302,10 @@ async function* merged(
     if (changes[next]?.[0] !== key) yield row;
   }
   for (const [, row] of changes.slice(next)) if (row) yield row;
+}
+
+function beginsFile(key: string): boolean {
+  return hash('sha256', key, 'buffer').readUInt32BE() % FILE_ROWS === 0;
 }
 
 function monthOf({ columns }: Table, row: TableRow): string {
