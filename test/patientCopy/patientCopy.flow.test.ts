@@ -48,6 +48,7 @@ onEmbeddedEngines((start) => {
     await send('/integration/patients', merged);
     for (const one of encounters) await send('/integration/encounters', one);
     for (const { encounterId, ...one } of documents) await upload(encounterId, one);
+    await service.keys.setOrganization(service.workspaceId('clinic'), 'Elm Street Clinic, Inc.');
     // What is not the patient's, and what is no longer theirs.
     await send('/integration/patients', { ...samples.patient(), id: 'other' });
     await send('/integration/encounters', { ...encounters[1], id: 'of-other', patient_id: 'other' });
@@ -121,6 +122,9 @@ onEmbeddedEngines((start) => {
     expect(page.match(/<h3>Visit of /g)).toHaveLength(ENCOUNTERS);
     expect(page).toContain('María &lt;b&gt;');
     expect(page).not.toContain('of-other');
+    expect(page).toContain('everything that Elm Street Clinic, Inc. holds about you');
+    expect(page).toContain('<dt>Insured person</dt><dd>You</dd>');
+    expect(page).toMatch(/<h3>Visit of January 5, 2026 at 9:30\sAM UTC<\/h3>/);
     const bundle = JSON.parse(String(files.get('fhir-bundle.json')));
     expect(
       bundle.entry.map(({ resource }: { resource: { resourceType: string } }) => resource.resourceType),
@@ -157,6 +161,15 @@ onEmbeddedEngines((start) => {
       ({ action }: { action: string }) => action === 'record.copy',
     );
     expect(copies).toMatchObject([{ status: 'exempt', exemption: '45 CFR 164.528(a)(1)(ii)' }]);
+  });
+
+  test('says times as the clocks of the workspace show them', async () => {
+    const set = ['readiness', 'set-time-zone', 'America/Chicago'];
+    expect(await runInWorkspace(service, ...set)).toMatchObject({ code: 0 });
+    const out = join(folder, 'local.zip');
+    expect(await copy(patient.id, '--out', out)).toMatchObject({ code: 0, stderr: '' });
+    const page = String((await unzipped(readFileSync(out))).get('patient.html'));
+    expect(page).toMatch(/<h3>Visit of January 5, 2026 at 3:30\sAM CST<\/h3>/);
   });
 
   test('a changed, removed or added file is found, and a ZIP that was cut off', async () => {

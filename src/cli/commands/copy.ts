@@ -17,11 +17,11 @@ interface CopyOptions {
 async function copy(_kind: string, patientId: string, options: CopyOptions): Promise<void> {
   const { workspace, out, recipient, force = false } = options;
   await ofFile(out, () => requireFree(out, force));
-  await withWorkspace(workspace, ({ eventLog, caller }) =>
+  await withWorkspace(workspace, ({ eventLog, caller, directory }) =>
     withDocumentStore((documentStore) =>
       withCurrentModels(eventLog, async (readModels) => {
         const ports = {
-          ...{ eventLog, readModels, documentStore, pageOf: copiedPatientPage },
+          ...{ eventLog, readModels, documentStore, directory, pageOf: copiedPatientPage },
           signingKey: () => loadSigningKey(eventLog),
         };
         const { contents, zip } = await copyPatient(ports, caller, { patientId, recipient });

@@ -11,6 +11,7 @@ import {
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { ServiceError } from '../../platform/errors.ts';
+import { readRuleSettings } from '../readiness/rules/rule.ts';
 import { documentRows } from '../records/queries/documents.ts';
 import { listRecords } from '../records/queries/lists.ts';
 import { caughtUp } from '../records/queries/paging.ts';
@@ -35,6 +36,10 @@ export interface CopiedDocument {
 /** All that is stored of a patient, as of one moment. */
 export interface PatientContents {
   workspace: string;
+  /** The name of the workspace's organization; without one, the workspace's id. */
+  organization: string;
+  /** In which the workspace's days begin and end (IANA). */
+  timeZone: string;
   patient: RecordView;
   /** Patients that were merged into this one, as the same person. */
   merged: RecordView[];
@@ -47,6 +52,11 @@ export interface PatientContents {
 
 const PAGE = 200;
 
+/** What a copy is read from. */
+export interface ContentsPorts extends QueryPorts {
+  directory: { known: { workspaces: ReadonlyMap<string, { organization?: string | undefined }> } };
+}
+
 /**
  * Resolves with all that is stored of a patient, including every write acknowledged before the call: of a patient that was merged
  * into another, with all of that other one, as both are the same person. Holds the records in memory, but no bytes of documents.
@@ -54,7 +64,7 @@ const PAGE = 200;
  * lacks it, and with `unavailable`.
  */
 export async function readPatientContents(
-  ports: QueryPorts,
+  ports: ContentsPorts,
   workspace: string,
   id: string,
 ): Promise<PatientContents> {
@@ -72,8 +82,10 @@ export async function readPatientContents(
   for (const one of [whole, ...merged]) encounters.push(...(await encountersOf(ports, workspace, one.id)));
   encounters.sort((a, b) => dateOf(a).localeCompare(dateOf(b)));
   const records = [whole, ...merged, ...encounters];
+  const { timeZone } = await readRuleSettings(ports.eventLog, workspace);
   return {
-    ...{ workspace, patient: whole, merged, encounters },
+    ...{ workspace, timeZone, patient: whole, merged, encounters },
+    organization: ports.directory.known.workspaces.get(workspace)?.organization ?? workspace,
     documents: await documentsOf(ports, workspace, encounters),
     referred: await referredBy(ports, workspace, [
       ...records.slice(0, 1 + merged.length).map((view) => ({ kind: patient.kind, view })),

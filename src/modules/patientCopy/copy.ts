@@ -10,12 +10,11 @@ import { type AccessRecorded, recordAccess } from '../audit/recordAccess.ts';
 import { StoredTree } from '../integrity/proofs.ts';
 import { publicKeysOf, type SigningKey, signTreeHead } from '../integrity/publicKeys.ts';
 import { readContent } from '../records/queries/documents.ts';
-import type { QueryPorts } from '../records/queries/records.ts';
 import { everythingBundle } from './bundle.ts';
-import { type PatientContents, readPatientContents } from './contents.ts';
+import { type ContentsPorts, type PatientContents, readPatientContents } from './contents.ts';
 import { type CopiedFile, MANIFEST, signCopyManifest } from './manifest.ts';
 
-export interface CopyPorts extends QueryPorts {
+export interface CopyPorts extends ContentsPorts {
   documentStore: DocumentStore;
   /** Returns the current key, called again once all that is to be signed was read; without one, there is no manifest. */
   signingKey(): Promise<SigningKey | undefined>;

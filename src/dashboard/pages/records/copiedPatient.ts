@@ -10,12 +10,12 @@ type Row = [label: string, value: unknown];
 const style = `body{font:1rem/1.5 Georgia,serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#111;background:#fff}
 h1{font-size:1.8rem;margin-bottom:.2rem}h2{border-bottom:1px solid #999;margin-top:2.2rem}h3{margin:1.4rem 0 .3rem}
 dl{display:grid;grid-template-columns:14rem 1fr;gap:.15rem 1rem;margin:.3rem 0}dt{color:#444}dd{margin:0;overflow-wrap:anywhere}
-article{break-inside:avoid}h2,h3{break-after:avoid}ul{padding-left:1.2rem}.note{color:#444}
-@media print{body{margin:0;max-width:none}a{color:inherit}}@media(max-width:34rem){dl{grid-template-columns:1fr}dd{margin-bottom:.5rem}}`;
+article{break-inside:avoid}h2,h3,h2+p{break-after:avoid}ul{padding-left:1.2rem}.note{color:#444}
+@media print{body{margin:0;max-width:none;font-size:10pt}h3{margin-top:1rem}a{color:inherit}}@media(max-width:34rem){dl{grid-template-columns:1fr}dd{margin-bottom:.5rem}}`;
 
 /** Returns the copy of a patient as one page that needs nothing else: for the patient to read and print. */
 export function copiedPatientPage(contents: PatientContents, createdAt: string): string {
-  const { patient, merged, encounters, documents, workspace } = contents;
+  const { patient, merged, encounters, documents, organization, timeZone } = contents;
   const names = new Names(contents);
   const name = recordName(patient.record) ?? patient.id;
   const visits = encounters.map((view) =>
@@ -23,6 +23,7 @@ export function copiedPatientPage(contents: PatientContents, createdAt: string):
       view,
       documents.filter((one) => one.encounterId === view.id),
       names,
+      timeZone,
     ),
   );
   return String(html`<!doctype html>
@@ -30,22 +31,23 @@ export function copiedPatientPage(contents: PatientContents, createdAt: string):
 <title>Health record of ${name}</title><style>${raw(style)}</style></head>
 <body>
 <h1>Health record of ${name}</h1>
-<p class="note">A copy of everything that ${workspace} holds about you in this system, made on ${day(createdAt)} at ${createdAt.slice(11, 16)} UTC.</p>
+<p class="note">A copy of everything that ${organization} holds about you in this system, made on ${moment(createdAt, timeZone)}. Earlier versions, and what was removed or erased, are not in it.</p>
 <nav aria-label="Contents"><ul>
 <li><a href="#you">About you</a></li><li><a href="#insurance">Your insurance</a></li>
+${merged.length > 0 && html`<li><a href="#others">Other records about you</a> (${merged.length})</li>`}
 <li><a href="#visits">Your visits</a> (${encounters.length})</li><li><a href="#documents">Your documents</a> (${documents.length})</li>
 <li><a href="#files">The other files of this copy</a></li></ul></nav>
 <main>
 <h2 id="you">About you</h2>
 ${personPart(patient)}
-${
-  merged.length > 0 &&
-  html`<h3>Other records about you</h3>
-<p>These records were found to be about the same person, and joined with yours.</p>
-${merged.map((view) => html`<article>${personPart(view)}${insurancePart(view.record, names)}</article>`)}`
-}
 <h2 id="insurance">Your insurance</h2>
 ${insurancePart(patient.record, names) ?? html`<p>None is recorded.</p>`}
+${
+  merged.length > 0 &&
+  html`<h2 id="others">Other records about you</h2>
+<p>These records were found to be about you, and joined with yours. Their visits and documents are among yours below.</p>
+${merged.map((view) => html`<article>${personPart(view)}${insurancePart(view.record, names)}</article>`)}`
+}
 <h2 id="visits">Your visits</h2>
 ${visits.length > 0 ? visits : html`<p>None is recorded.</p>`}
 <h2 id="documents">Your documents</h2>
@@ -80,7 +82,9 @@ class Names {
 }
 
 function list(rows: readonly Row[]): Part {
-  const given = rows.filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const given = rows.filter(
+    ([, value]) => value !== undefined && value !== null && value !== '' && value !== false,
+  );
   return html`<dl>${given.map(([label, value]) => html`<dt>${label}</dt><dd>${String(value)}</dd>`)}</dl>`;
 }
 
@@ -116,6 +120,7 @@ function insurancePart(record: RecordFields, names: Names): Part {
   const parts = ranks.flatMap(([rank, title]) => {
     const insurance = record[rank] as Record<string, unknown> | null | undefined;
     if (!insurance) return [];
+    const isOwn = insurance.subscriber_relationship === 'self';
     const person = [insurance.subscriber_first_name, insurance.subscriber_last_name]
       .filter(Boolean)
       .join(' ');
@@ -126,9 +131,8 @@ function insurancePart(record: RecordFields, names: Names): Part {
         ['Group number', insurance.group_number],
         ['In force from', day(insurance.effective_date)],
         ['In force until', day(insurance.termination_date)],
-        ['Insured person', person],
-        ['Your relation to that person', words(insurance.subscriber_relationship)],
-
+        ['Insured person', person || (isOwn && 'You')],
+        ['Your relation to that person', !isOwn && words(insurance.subscriber_relationship)],
         ['Insured person’s number', insurance.subscriber_id],
         ['Insured person’s date of birth', day(insurance.subscriber_date_of_birth)],
         ['Insured person’s address', addressOf(insurance, 'subscriber_')],
@@ -138,15 +142,21 @@ function insurancePart(record: RecordFields, names: Names): Part {
   return parts.length === 0 ? undefined : html`${parts}`;
 }
 
-function visitPart({ id, record }: RecordView, documents: readonly CopiedDocument[], names: Names): Part {
+function visitPart(
+  { id, record }: RecordView,
+  documents: readonly CopiedDocument[],
+  names: Names,
+  timeZone: string,
+): Part {
   const { date_of_service, visit_type, provider_id, rendering_provider_id, facility_id } = record;
   const { status, is_completed, voided_at, void_reason } = record;
-  const when = moment(date_of_service);
+  const when = moment(date_of_service, timeZone);
+  const seenBy = rendering_provider_id ?? provider_id;
   return html`<article><h3>${when === undefined ? 'Visit without a date' : `Visit of ${when}`}</h3>
 ${list([
   ['Kind of visit', words(visit_type)],
-  ['With', names.of('provider', rendering_provider_id ?? provider_id)],
-  ['Responsible', names.of('provider', provider_id)],
+  ['With', names.of('provider', seenBy)],
+  ['Responsible', provider_id !== seenBy && names.of('provider', provider_id)],
   ['Where', names.of('facility', facility_id)],
   ['Status', words(status)],
   [
@@ -183,9 +193,18 @@ function day(value: unknown): string | undefined {
   return Number.isNaN(date.getTime()) ? value : dayFormat.format(date);
 }
 
-/** Returns a date with its time of day, as it was sent. */
-function moment(value: unknown): string | undefined {
-  const date = day(value);
-  const clock = typeof value === 'string' ? /T(\d\d:\d\d)/.exec(value)?.[1] : undefined;
-  return clock === undefined || clock === '00:00' ? date : `${date}, ${clock}`;
+/**
+ * Returns a date with its time of day: that of a moment in UTC on the clocks of a time zone (IANA), which it names; any other as it was
+ * sent.
+ */
+function moment(value: unknown, timeZone: string): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const clock = /T(\d\d:\d\d)/.exec(value)?.[1];
+  if (clock === undefined || clock === '00:00') return day(value);
+  if (!value.endsWith('Z')) return `${day(value)}, ${clock}`;
+  const format = new Intl.DateTimeFormat('en-US', {
+    ...{ timeZone, year: 'numeric', month: 'long', day: 'numeric', hour: 'numeric', minute: '2-digit' },
+    timeZoneName: 'short',
+  });
+  return format.format(new Date(value));
 }

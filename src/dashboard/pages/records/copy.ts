@@ -1,6 +1,7 @@
 import { pathId } from '../../../api/schemas/parameters.ts';
 import { patient } from '../../../domain/records/kinds/patient.ts';
 import type { EvidencePorts } from '../../../modules/integrity/jobs.ts';
+import type { ContentsPorts } from '../../../modules/patientCopy/contents.ts';
 import { copyPatient } from '../../../modules/patientCopy/copy.ts';
 import { readRecord } from '../../../modules/records/queries/records.ts';
 import { notFound } from '../../../platform/errors.ts';
@@ -20,7 +21,7 @@ import { copyPath } from '../../components/urls.ts';
 import { copiedPatientPage } from './copiedPatient.ts';
 import { type ErasedPorts, orErased } from './shared.ts';
 
-interface CopyPagePorts extends ErasedPorts {
+interface CopyPagePorts extends ErasedPorts, Pick<ContentsPorts, 'directory'> {
   documentStore: DocumentStore;
   evidence: Pick<EvidencePorts, 'signingKey'>;
 }
