@@ -138,6 +138,23 @@ onEmbeddedEngines((start) => {
     );
   });
 
+  test('a first pull that brings nothing fails, and the next one asks for everything again', async () => {
+    for (const how of [group, ['--search']]) {
+      const folder = temporaryFolder();
+      emr.contents = { output: [] };
+      const { code, stderr, counts } = await pulled(folder, how);
+      expect({ code, counts }).toMatchObject({ code: 1, counts: { accepted: 0, rejected: 0, since: null } });
+      expect(stderr).toContain('The EMR returned nothing');
+      emr.contents = { output: [{ type: 'Patient', lines: [person('pull-empty')] }] };
+      expect(await pulled(folder, how)).toMatchObject({ code: 0, counts: { accepted: 1, since: null } });
+      emr.contents = { output: [] };
+      expect(await pulled(folder, how)).toMatchObject({
+        code: 0,
+        counts: { accepted: 0, since: expect.any(String) },
+      });
+    }
+  });
+
   test('searches read every page, and the next one begins before the time of the last', async () => {
     const folder = temporaryFolder();
     emr.contents = {

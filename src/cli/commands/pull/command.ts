@@ -139,8 +139,14 @@ async function completeRun(
   if (run.statusUrl !== undefined)
     await emr.request(run.statusUrl, { method: 'DELETE' }).catch(() => undefined);
   signal.throwIfAborted();
-  state.complete(run);
+  const { transactionTime, ...begun } = run;
+  state.complete(isNothing(run) ? begun : run);
   return run;
+}
+
+/** Whether everything was asked for, and nothing came: after that, changes alone would lack all that there was before. */
+function isNothing({ since, accepted, rejected }: PullRun): boolean {
+  return since === undefined && accepted + rejected === 0;
 }
 
 /** Imports a file of resources, and records it in the audit trail; of other files, returns the number of their lines as rejected. */
@@ -214,6 +220,10 @@ function report(run: PullRun, { folder }: Pulling, isJson: boolean): void {
         `What was deleted in the EMR is listed in ${folder}/deleted-${run.id}.ndjson. Nothing was deleted here.`,
       );
   }
+  if (isNothing(run))
+    fail(
+      'The EMR returned nothing, although everything was requested. Check the group, the types and the scopes; the next pull requests everything again.',
+    );
   if (rejected > 0)
     fail(
       `What was rejected, and why, is in ${folder}/rejected-${run.id}-….ndjson and errors-${run.id}.ndjson.`,
