@@ -244,24 +244,49 @@ onEmbeddedEngines((start) => {
     const { visitor: admin } = await signedIn(service, 'admin');
     const path = '/readiness/simulation';
     const payer = String(claim.payer.id);
+    const letter = {
+      payer: { code: '60054' },
+      field: 'patient.primary_insurance.policy_number',
+      must: { pattern: 'M\\d{9}' },
+      ...{ severity: 'warns', text: 'Member IDs have an M and nine digits.' },
+    };
+    const text = 'Payer ID 60054: Member IDs have an M and nine digits';
     const tried = {
       ...{ 'rules.facility_tax_id': 'default', 'filing_limits.default': '1y' },
       ...{ payer_id: payer, payer_limit: '90d', visit_type: 'surgical', category: 'consent_form' },
+      payer_rules: JSON.stringify({ letter }, null, 2),
     };
     await admin.get(root + path);
+    for (const [payer_rules, why] of [
+      ['{', 'payer_rules: must be JSON'],
+      [
+        JSON.stringify({ letter: { ...letter, must: { pattern: '(a+)+' } } }),
+        'payer_rules.letter.must.pattern: ',
+      ],
+    ]) {
+      const refused = await admin.post(root + path, { ...tried, payer_rules: payer_rules ?? '' });
+      expect([refused.status, refused.text.includes(why ?? '')]).toEqual([400, true]);
+    }
     expect((await admin.post(root + path, tried)).status).toBe(303);
     const page = await ended(path);
     const [, again = ''] = /href="\/dashboard([^"]+)">Change and try again/.exec(page) ?? [];
     const query = new URL(again.replaceAll('&amp;', '&'), service.url).searchParams;
     expect(Object.fromEntries(query)).toEqual(tried);
-    const { text } = await admin.get(root + path);
-    const [, started_at = ''] = /name="started_at" value="([^"]+)"/.exec(text) ?? [];
+    expect(page).toContain(`<code dir="auto">letter</code>: ${text} (warns)`);
+    expect(page).toMatch(new RegExp(`>${text}</th><td[^>]*>[1-9]`));
+    const [, started_at = ''] =
+      /name="started_at" value="([^"]+)"/.exec((await admin.get(root + path)).text) ?? [];
     const changes = await changesBy(service, () => admin.post(`${root}${path}/apply`, { started_at }));
     expect(changes.map(({ type, data }) => [type, data])).toEqual([
+      ['PayerRulesSet', { rules: { letter } }],
       ['FilingLimitSet', { payer_id: payer, limit: 'P90D' }],
       ['FilingLimitSet', { limit: 'P1Y' }],
       ['ReadinessRuleSet', { rule: 'facility_tax_id', choice: 'default' }],
       ['RequiredDocumentSet', { visit_type: 'surgical', category: 'consent_form', required: true }],
     ]);
+    await worklist(service);
+    const list = await show('/readiness?state=any&rule=payer.letter');
+    expect(list).toContain(`<option value="payer.letter" selected>${text}</option>`);
+    expect(list).toContain(`>${text}</a>`);
   });
 });

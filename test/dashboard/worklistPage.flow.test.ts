@@ -136,7 +136,9 @@ onEmbeddedEngines((start) => {
     const follow = async (path = '') => listed(await show(path));
     expect(await follow(defects(page)['No member ID: 1'])).toEqual(idsOf(unnumbered));
     const byProvider = await show('/readiness?by=provider');
-    expect(byProvider).toContain(`>${unnumbered.provider.first_name} ${unnumbered.provider.last_name}</th>`);
+    expect(byProvider).toContain(
+      `>${unnumbered.provider.first_name} ${unnumbered.provider.last_name}</bdi></th>`,
+    );
     expect(await follow(tabs(page)['Ready: 1'])).toEqual(idsOf(billable));
     expect(await follow(tabs(page)['All: 3'])).toEqual(idsOf(unnumbered, billable, uncoded));
     const bar = `href="/dashboard${root}([^"]+)" aria-label="${month}: 1"`;

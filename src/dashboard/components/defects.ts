@@ -1,3 +1,4 @@
+import type { RuleSettings } from '../../modules/readiness/rules/rule.ts';
 import { ruleTitle } from './text.ts';
 
 /** What is wrong with an encounter in which a rule finds something, by the rule's code. */
@@ -21,6 +22,7 @@ const defects: Readonly<Record<string, string>> = {
   coverage_not_in_force: 'Not covered on the date of service',
   insurance_rank_gap: 'Gap in the insurance ranks',
   payer_code_missing: 'No payer ID',
+  payer_code_unlisted: 'Payer ID unknown to the clearinghouse',
   policy_number_missing: 'No member ID',
   primary_insurance_missing: 'No primary insurance',
   subscriber_incomplete: 'Subscriber not named',
@@ -37,6 +39,10 @@ const defects: Readonly<Record<string, string>> = {
   zip_plus_four: 'ZIP code without four more digits',
   birth_date: 'Implausible date of birth',
   gender_missing: 'No gender',
+  npi_unknown: 'NPI not in NPPES',
+  npi_deactivated: 'Deactivated NPI',
+  npi_entity_type: 'NPI of another kind of provider',
+  clia_unlisted: 'CLIA number not listed, or ended',
   placeholder: 'Placeholder instead of a value',
   member_id_ssn: 'Social Security number as member ID',
   name_form: 'Malformed name',
@@ -47,7 +53,7 @@ const defects: Readonly<Record<string, string>> = {
   taxonomy_code_missing: 'No taxonomy code',
 };
 
-/** Returns the defect that a rule finds; for one without a name, what the rule requires. */
-export function defectText(code: string): string {
-  return defects[code] ?? ruleTitle(code);
+/** Returns the defect that a rule finds; for one without a name, what the rule requires, as `ruleTitle` does. */
+export function defectText(code: string, settings?: Pick<RuleSettings, 'payerRules'>): string {
+  return defects[code] ?? ruleTitle(code, settings);
 }

@@ -1,9 +1,10 @@
-import { rules } from '../../modules/readiness/rules/index.ts';
+import { ruleOf } from '../../modules/readiness/rules/index.ts';
+import type { RuleSettings } from '../../modules/readiness/rules/rule.ts';
 import { type Html, type HtmlValue, html, viewerPreferences, zonedTime } from './page.ts';
 
-/** Returns what a rule demands; for a rule that this version does not know, its code. */
-export function ruleTitle(code: string): string {
-  return rules.find((rule) => rule.code === code)?.title ?? code;
+/** Returns what a rule demands, one of a payer as in `settings`; for a rule that is in neither, its code. */
+export function ruleTitle(code: string, settings?: Pick<RuleSettings, 'payerRules'>): string {
+  return ruleOf(code, settings)?.title ?? code;
 }
 
 /** Words in field names that are written differently for people. */

@@ -98,6 +98,8 @@ export interface Worklist extends Page<WorklistEntry> {
   progress: WorklistProgress;
   /** The day that it is in the workspace, such as `2026-03-14`. */
   today: string;
+  /** With which it was evaluated. */
+  settings: RuleSettings;
 }
 
 /**
@@ -117,7 +119,7 @@ export async function readWorklist(
   const scope = [worklistModel, workspace, selection];
   const after = pageToken === undefined ? undefined : placeOf(pageToken, scope);
   await requireSelectedRecords(ports.eventLog, workspace, selection);
-  const { settings: _, today, ...progress } = await readProgress(ports, workspace);
+  const { settings, today, ...progress } = await readProgress(ports, workspace);
   const counts = await readCounts(ports.readModels, workspace, selection);
   const items: WorklistEntry[] = [];
   let scanned = 0;
@@ -129,13 +131,13 @@ export async function readWorklist(
     after,
   )) {
     if (items.length === limit || scanned === MAX_SCANNED) {
-      return { items, counts, progress, today, next_page_token: last };
+      return { items, counts, progress, today, settings, next_page_token: last };
     }
     scanned += 1;
     last = `${day}.${encodeToken(order, [scope, day])}`;
     if (isWanted) items.push(entry);
   }
-  return { items, counts, progress, today, next_page_token: null };
+  return { items, counts, progress, today, settings, next_page_token: null };
 }
 
 function placeOf(token: string, scope: TokenScope): { day: number; order: number } {
@@ -174,7 +176,7 @@ export async function readProgress(
   { eventLog, readModels }: QueryPorts,
   workspace: string,
   waitMs = WAIT_MS,
-): Promise<WorklistProgress & Pick<Worklist, 'today'> & { settings: RuleSettings }> {
+): Promise<WorklistProgress & Pick<Worklist, 'today' | 'settings'>> {
   const settings = await readRuleSettings(eventLog, workspace);
   const head = await eventLog.head();
   const deadline = performance.now() + waitMs;

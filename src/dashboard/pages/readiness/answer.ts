@@ -90,7 +90,7 @@ async function answerPage(ports: AnswerPorts, visit: Visit, refusal?: Refusal): 
     ports.names.learn(answerPrincipals(readiness.facts.answers)),
   ]);
   await recordAccess(ports.eventLog, caller, readinessAccess(readiness, undefined), ...accesses);
-  const title = finding ? `Answer: ${defectText(finding.rule.code)}` : 'Answer a finding';
+  const title = finding ? `Answer: ${defectText(finding.rule.code, readiness.settings)}` : 'Answer a finding';
   const isOwn = finding?.record.kind === encounter.kind && finding.record.id === id;
   const called = (kind: string, recordId: string) =>
     html`${catalogEntry(kind).title} <a href="/dashboard${recordPath(workspace, kind, recordId)}">${bdi(names?.nameOf(kind, recordId) ?? recordId)}</a> ${code(recordId)}`;
@@ -121,13 +121,15 @@ function answerForms(
   { record, answer }: CausedFinding,
   details?: readonly FieldMessage[],
 ): Html {
+  // What is wrong in an encounter is its own.
+  const isShared = record.kind !== encounter.kind;
   const isContinued = textsOf(req).after !== undefined;
   const form = (of: FindingAnswered['answer'], title: string, button: string, fields?: Html) =>
     html`<form method="post" class="card">${csrf}
 <input type="hidden" name="version" value="${record.version}">
 <h2>${title}</h2>
 ${fields}
-<label><input type="checkbox" name="all"${isContinued && html` checked`}> In all encounters with this finding in the ${record.kind}</label>
+${isShared && html`<label><input type="checkbox" name="all"${isContinued && html` checked`}> In all encounters with this finding in the ${record.kind}</label>`}
 <div class="actions"><button type="submit" name="answer" value="${of}"${of !== 'accepted' && html` class="outline"`}>${button}</button></div>
 </form>`;
   const field = (name: string, label: string, more: Partial<Parameters<typeof input>[0]> = {}) =>

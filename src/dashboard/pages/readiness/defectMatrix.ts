@@ -1,5 +1,6 @@
 import { type Cause, type CauseGrouping, findCauses } from '../../../modules/readiness/causes.ts';
 import { type FilingAges, readFilingAges } from '../../../modules/readiness/filingAges.ts';
+import type { RuleSettings } from '../../../modules/readiness/rules/rule.ts';
 import { MOST_COUNTED } from '../../../modules/readiness/worklist.ts';
 import type { WorklistSelection } from '../../../modules/readiness/worklistFanOut.ts';
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
@@ -69,6 +70,7 @@ interface Place {
   limits: Record<string, string>;
   grouping: MatrixGrouping;
   names: RecordNames | undefined;
+  settings: RuleSettings;
 }
 
 /** Returns the defects by payer, facility or provider: those that block, and warnings apart; each count leads to its encounters. */
@@ -111,7 +113,7 @@ ${part(thisWeek, 'Lost this week')}${part(nextWeek, 'Lost next week')}${part(thi
 }
 
 function matrixTable(
-  { workspace, limits, grouping, names }: Place,
+  { workspace, limits, grouping, names, settings }: Place,
   label: string,
   columns: readonly { kind: string; id: string }[],
   rows: readonly Row[],
@@ -125,7 +127,7 @@ function matrixTable(
     causes.some((cause) => cause.record !== undefined && !isListed(cause));
   const isNone = ({ causes }: Row) => causes.some(({ record }) => record === undefined);
   const all: TableColumn<Row>[] = [
-    { title: 'Defect', isHeader: true, cell: ({ rule }) => defectText(rule) },
+    { title: 'Defect', isHeader: true, cell: ({ rule }) => defectText(rule, settings) },
     { title: 'All', cell: ({ rule, count }) => html`<strong>${cell(count, { rule })}</strong>` },
     ...columns.map(
       ({ kind, id }): TableColumn<Row> => ({

@@ -5,6 +5,7 @@ import { validate } from '../../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../../modules/audit/recordAccess.ts';
 import type { Job } from '../../../modules/jobs.ts';
 import type { Analyses, ScorecardRun } from '../../../modules/readiness/jobs.ts';
+import { type RuleSettings, readRuleSettings } from '../../../modules/readiness/rules/rule.ts';
 import {
   type Scorecard,
   type ScorecardRow,
@@ -116,7 +117,7 @@ export function scorecardRoutes(ports: Ports): DashboardRoute[] {
   ];
 }
 
-async function page({ analyses, names }: Ports, visit: Visit, refusal?: Refusal): Promise<Page> {
+async function page({ eventLog, analyses, names }: Ports, visit: Visit, refusal?: Refusal): Promise<Page> {
   const { workspace, csrf, form } = visit;
   const run = await analyses.scorecards.last(workspace);
   const rows = run?.scorecard?.rows ?? [];
@@ -131,7 +132,7 @@ async function page({ analyses, names }: Ports, visit: Visit, refusal?: Refusal)
 <div class="page-head"><h1>${TITLE}</h1>
 <div class="actions">${run?.scorecard && html`<a role="button" class="outline secondary" href="${scorecardPath(workspace)}/export" download>Export as CSV</a>`}</div></div>
 <p>Whose writes introduced the defects that kept encounters from being billed, by field. Use it to talk to the vendor of a system. It covers the whole history of the encounters.</p>
-${run && lastRun(workspace, run, names)}
+${run && lastRun(workspace, run, names, await readRuleSettings(eventLog, workspace))}
 <h2>New scorecard</h2>
 ${formError(refusal?.text)}
 <form method="post" action="${scorecardPath(workspace)}">${csrf}
@@ -140,11 +141,11 @@ ${formError(refusal?.text)}
   return { title: TITLE, section: readinessSection, body, ...(refusal && { status: refusal.status }) };
 }
 
-function lastRun(workspace: string, run: ScorecardRun, names: Ports['names']): Html {
+function lastRun(workspace: string, run: ScorecardRun, names: Ports['names'], settings: RuleSettings): Html {
   const { scorecard } = run;
   return html`${runStatus(shownRun(workspace, run))}
 ${runFacts(run, run.days, names, [['Encounters', figure(run.encounters)]])}
-${scorecard && html`${scorecardTable(scorecard, names)}${rejectionTable(scorecard, names)}`}`;
+${scorecard && html`${scorecardTable(scorecard, names, settings)}${rejectionTable(scorecard, names)}`}`;
 }
 
 /** Returns what payers and clearinghouses refused; nothing where that is nothing. */
@@ -172,7 +173,11 @@ ${table<Scorecard['rejections'][number]>(
 )}`;
 }
 
-function scorecardTable({ rows, unreadable }: Scorecard, names: Ports['names']): Html {
+function scorecardTable(
+  { rows, unreadable }: Scorecard,
+  names: Ports['names'],
+  settings: RuleSettings,
+): Html {
   if (rows.length === 0) return empty('No write introduced a defect that the rules find.');
   return html`${unreadable > 0 && html`<p>${figure(unreadable)} encounters cannot be read and are not counted.</p>`}
 ${table<ScorecardRow>(
@@ -186,7 +191,7 @@ ${table<ScorecardRow>(
     {
       title: 'Field',
       cell: ({ kind, field, rules }) =>
-        html`${catalogEntry(kind).title}: ${fieldLabel(field)}<br><small class="muted">${rules.map(ruleTitle).join('; ')}</small>`,
+        html`${catalogEntry(kind).title}: ${fieldLabel(field)}<br><small class="muted">${rules.map((rule) => ruleTitle(rule, settings)).join('; ')}</small>`,
     },
     { title: 'Defects', cell: ({ defects }) => figure(defects) },
     { title: 'Not fixed yet', cell: ({ open }) => figure(open) },

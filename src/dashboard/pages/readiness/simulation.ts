@@ -22,11 +22,12 @@ import {
   type CandidateSettings,
   candidateSettingsSchema,
   type Simulation,
+  withCandidates,
 } from '../../../modules/readiness/simulation.ts';
 import { serviceDaysSchema } from '../../../modules/readiness/worklistModel.ts';
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
 import { ServiceError } from '../../../platform/errors.ts';
-import { formError, input, messageOf, select } from '../../components/forms.ts';
+import { formError, input, messageOf, select, textArea } from '../../components/forms.ts';
 import {
   admins,
   type DashboardRoute,
@@ -52,13 +53,18 @@ type Form = Visit['form'];
 
 const categories = documentFieldsSchema.shape.category.options;
 const AS_NOW = '';
+/** The field with rules of payers, as in a candidate. */
+const PAYER_RULES = 'payer_rules';
+/** Rules of payers that are longer are not repeated in an address. */
+const MOST_IN_ADDRESS = 4_000;
 
 /** Returns the address of the form, filled in with settings that were tried. */
 function triedPath(
   workspace: string,
   { candidates, days }: Pick<SimulationRun, 'candidates' | 'days'>,
 ): string {
-  const { rules, filing_limits: limits, required_documents: documents } = candidates;
+  const { rules, filing_limits: limits, required_documents: documents, payer_rules } = candidates;
+  const payerRules = payer_rules && JSON.stringify(payer_rules, null, 2);
   const limit = (value: FilingLimit | null | undefined) => (value ? value.slice(1).toLowerCase() : undefined);
   const [payer] = Object.entries(limits?.payers ?? {});
   const [required] = Object.entries(documents ?? {});
@@ -70,6 +76,7 @@ function triedPath(
       payer_limit: limit(payer?.[1]),
     },
     ...{ visit_type: required?.[0], category: required?.[1]?.at(-1), ...days },
+    ...(payerRules && payerRules.length <= MOST_IN_ADDRESS && { [PAYER_RULES]: payerRules }),
   };
   const sent = Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return `${simulationPath(workspace)}?${new URLSearchParams(sent).toString()}#settings`;
@@ -102,7 +109,7 @@ function simulationForm(
     choice(`rules.${rule.code}`, rule.title, [...ruleChoices, 'default'], `Now: ${choiceOf(settings, rule)}`),
   )}</div>
 </details>
-${payerRuleTable(settings)}
+${payerRuleFields(form, settings, refusal)}
 <div class="filter-fields">
 ${line('filing_limits.default', 'Filing limit for all payers: 90d, 6m or 1y', 'text')}
 ${line('payer_id', 'Payer ID with a different filing limit', 'text')}
@@ -116,21 +123,42 @@ ${line('to', 'Date of service, to', 'date')}
 </form>`;
 }
 
-/** Returns the rules of payers that are in force; the API and the command line set them. */
-function payerRuleTable(settings: RuleSettings): Html | undefined {
+/** Returns the field for rules of payers to be tried, below those that are in force. */
+function payerRuleFields(form: Form, settings: RuleSettings, refusal?: Refusal): Html {
   const own = payerRulesIn(settings);
-  if (own.length === 0) return undefined;
-  return html`<details><summary>Rules of payers</summary>
-${table(
-  'Rules of payers',
-  [
-    { title: 'Rule', isHeader: true, cell: (rule: Rule) => code(rule.code) },
-    { title: 'What it demands', cell: ({ title }) => title },
-    { title: 'Severity', cell: ({ severity }) => severity },
-    { title: 'Fields', cell: ({ reads }) => reads.join(', ') },
-  ],
-  own,
-)}</details>`;
+  const value = textOf(form, PAYER_RULES);
+  const problem = refusal?.details.find(({ field }) => field.startsWith(PAYER_RULES));
+  return html`<details${(value !== '' || problem) && html` open`}><summary>Rules of payers</summary>
+${own.length > 0 && payerRuleTable(own)}
+${textArea({
+  ...{ name: PAYER_RULES, label: 'Rules to try, as JSON', rows: 8, value },
+  hint: 'By their ids, as in the file of chartledger readiness export-rules; null instead of a rule removes it.',
+  error: problem && `${problem.field}: ${problem.message}`,
+})}
+</details>`;
+}
+
+function payerRuleTable(own: readonly Rule[]): Html {
+  return table(
+    'Rules of payers',
+    [
+      { title: 'Rule', isHeader: true, cell: (rule: Rule) => code(rule.code) },
+      { title: 'What it demands', cell: ({ title }) => title },
+      { title: 'Severity', cell: ({ severity }) => severity },
+      { title: 'Fields', cell: ({ reads }) => reads.join(', ') },
+    ],
+    own,
+  );
+}
+
+/** Returns what was typed as JSON; undefined for nothing. Throws `validation_failed`. */
+function jsonSent(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw validationError([{ field: PAYER_RULES, message: 'must be JSON' }]);
+  }
 }
 
 /** Returns what such a form was sent with. Throws `validation_failed`. */
@@ -138,6 +166,7 @@ function simulationSent(form: Form, settings: RuleSettings) {
   const sent = (name: string) => textOf(form, name) || undefined;
   const chosen = rules.flatMap(({ code }) => (sent(`rules.${code}`) ? [[code, sent(`rules.${code}`)]] : []));
   const limit = sent('filing_limits.default');
+  const payerRules = jsonSent(sent(PAYER_RULES));
   const [payer, payerLimit] = [sent('payer_id'), sent('payer_limit')];
   const required = requiredSent(sent('visit_type'), sent('category'), settings.requiredDocuments);
   const candidates: CandidateSettings = validate(candidateSettingsSchema, {
@@ -149,6 +178,7 @@ function simulationSent(form: Form, settings: RuleSettings) {
       },
     }),
     ...(required && { required_documents: required }),
+    ...(payerRules !== undefined && { payer_rules: payerRules }),
   });
   return { candidates, days: validate(serviceDaysSchema, { from: sent('from'), to: sent('to') }) };
 }
@@ -176,6 +206,7 @@ function simulationResult(
   workspace: string,
   { encounters, flips, byPayer, byRule, changed }: Simulation,
   names: RecordNames | undefined,
+  settings: RuleSettings,
 ): Html {
   const all = Object.values(flips).reduce((sum, count) => sum + count, 0);
   const rules = Object.entries(byRule).map(([rule, counts]) => ({ rule, ...counts }));
@@ -184,7 +215,7 @@ function simulationResult(
 ${all > 0 && flipTables(workspace, flips, byPayer)}
 ${changed.length > 0 && changedTable(workspace, changed, all, names)}
 ${rules.length === 0 && empty('Each rule would have the same findings as now.')}
-${rules.length > 0 && ruleTable(workspace, rules)}`;
+${rules.length > 0 && ruleTable(workspace, settings, rules)}`;
 }
 
 /** Returns which encounters would be in another state. */
@@ -235,6 +266,7 @@ ${table(
 
 function ruleTable(
   workspace: string,
+  settings: RuleSettings,
   rules: { rule: string; found: number; gone: number; examples: string[] }[],
 ): Html {
   const link = (id: string) =>
@@ -243,7 +275,7 @@ function ruleTable(
 ${table(
   'Encounters by rule',
   [
-    { title: 'Rule', isHeader: true, cell: ({ rule }) => ruleTitle(rule) },
+    { title: 'Rule', isHeader: true, cell: ({ rule }) => ruleTitle(rule, settings) },
     { title: 'Would find', cell: ({ found }) => figure(found) },
     { title: 'Would no longer find', cell: ({ gone }) => figure(gone) },
     { title: 'Examples', cell: ({ examples }) => html`<ul class="plain">${examples.map(link)}</ul>` },
@@ -253,7 +285,7 @@ ${table(
 }
 
 /** Returns which settings were tried. */
-function triedSettings({ rules, filing_limits, required_documents }: CandidateSettings): Html {
+function triedSettings({ rules, filing_limits, required_documents, payer_rules }: CandidateSettings): Html {
   const lines = [
     ...Object.entries(rules ?? {}).map(([rule, choice]) => html`${ruleTitle(rule)}: ${code(choice ?? '')}`),
     ...(filing_limits?.default === undefined
@@ -265,6 +297,13 @@ function triedSettings({ rules, filing_limits, required_documents }: CandidateSe
     ...Object.entries(required_documents ?? {}).map(
       ([visitType, categories]) => html`Documents for ${code(visitType)}: ${(categories ?? []).join(', ')}`,
     ),
+    ...Object.entries(payer_rules ?? {}).map(([id, rule]) => {
+      const of = rule && new Map([[id, rule]]);
+      const tried = of
+        ? payerRulesIn({ payerRules: of }).map(({ title, severity }) => `${title} (${severity})`)
+        : 'removed';
+      return html`Rule of a payer ${code(id)}: ${tried}`;
+    }),
   ];
   return html`<ul class="plain">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
 }
@@ -324,7 +363,7 @@ async function page(ports: Ports, visit: Visit, refusal?: Refusal): Promise<Page
   const body = html`${analysisCrumbs(workspace)}
 <h1>${TITLE}</h1>
 <p>Tries settings on all encounters as they are now, and compares the result with the current settings. It changes nothing.</p>
-${run && lastRun(visit, run, names, recordNames)}
+${run && lastRun(visit, run, settings, names, recordNames)}
 <h2 id="settings">Settings to try</h2>
 ${simulationForm(visit, settings, refusal)}`;
   return { title: TITLE, section: readinessSection, body, ...(refusal && { status: refusal.status }) };
@@ -333,6 +372,7 @@ ${simulationForm(visit, settings, refusal)}`;
 function lastRun(
   visit: Visit,
   run: SimulationRun,
+  settings: RuleSettings,
   names: Ports['names'],
   recordNames: RecordNames | undefined,
 ): Html {
@@ -342,7 +382,7 @@ function lastRun(
 ${runStatus({ ...shownRun(workspace, run), goOn })}
 ${runFacts(run, run.days, names, [['Settings', triedSettings(run.candidates)]])}
 ${run.outcome === 'done' && actions(visit, run)}
-${run.found && simulationResult(workspace, run.found.result, recordNames)}`;
+${run.found && simulationResult(workspace, run.found.result, recordNames, withCandidates(settings, run.candidates))}`;
 }
 
 /** Only the roles that may change the settings of the workspace may apply those that were tried. */

@@ -120,6 +120,7 @@ async function worklistPage(ports: WorklistPorts, visit: Visit): Promise<Page> {
     const { selection, pageToken, asked, limits } = query;
     const page = { limit: ENCOUNTERS_A_PAGE, pageToken };
     const worklist = await readWorklist(ports, workspace, selection, page);
+    const { settings } = worklist;
     const defects = await readDefects(ports, workspace, selection, query.by, worklist.today);
     const known = await readSuggestions(ports, workspace);
     const [{ names, accesses }, since, months, trend] = await Promise.all([
@@ -144,17 +145,17 @@ async function worklistPage(ports: WorklistPorts, visit: Visit): Promise<Page> {
     return framed(html`${heading(workspace, limits)}
 ${progressNote(workspace, worklist.progress, req.originalUrl)}
 ${stateTabs(workspace, query, worklist.counts && shownCounts(worklist.counts, selection))}
-${worklistForm(workspace, limits, known.suggestions)}
+${worklistForm(workspace, limits, known.suggestions, { settings })}
 <section aria-labelledby="defects"><h2 id="defects">Defects</h2>
-${defectMatrix({ workspace, limits, grouping: query.by, names }, defects)}</section>
+${defectMatrix({ workspace, limits, grouping: query.by, names, settings }, defects)}</section>
 <div class="page-head"><h2 id="list">Encounters</h2>
-${textForOthers(worklist.items, names)}</div>
-${worklist.items.length > 0 && worklistTable(workspace, worklist.items, { names, since, principals: ports.names, list, isOfAllStates: asked.state === undefined })}
+${textForOthers(worklist.items, names, settings)}</div>
+${worklist.items.length > 0 && worklistTable(workspace, worklist.items, { names, since, principals: ports.names, list, settings, isOfAllStates: asked.state === undefined })}
 ${further(req, query, worklist)}
 ${figures({ months, trend })}`);
   } catch (error) {
     const refusal = problemOf(error);
-    const form = worklistForm(workspace, sentLimits(req), new Map(), refusal);
+    const form = worklistForm(workspace, sentLimits(req), new Map(), { refusal });
     return framed(html`<h1>${readinessSection}</h1>${formError(refusal.text)}${form}`, refusal.status);
   }
 }

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { worklistAccesses } from '../../../modules/audit/accesses.ts';
 import { recordAccess, recordFurtherAccess } from '../../../modules/audit/recordAccess.ts';
+import type { RuleSettings } from '../../../modules/readiness/rules/rule.ts';
 import { readProgress, requireSelectedRecords, wholeWorklist } from '../../../modules/readiness/worklist.ts';
 import type { WorklistEntry } from '../../../modules/readiness/worklistModel.ts';
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
@@ -45,14 +46,14 @@ export async function exportWorklist(ports: QueryPorts, visit: Visit): Promise<R
   const { workspace, req } = visit;
   const query = worklistQuery(req);
   await requireSelectedRecords(ports.eventLog, workspace, query.selection);
-  const { isCurrent } = await readProgress(ports, workspace);
+  const { isCurrent, settings } = await readProgress(ports, workspace);
   if (!isCurrent) throw unavailable('list');
   const today = new Date().toISOString().slice(0, 10);
   return {
     download: {
       type: 'text/csv; charset=utf-8',
       name: `readiness-${workspace}-${today}.csv`,
-      body: Readable.from(exported(ports, visit, query)),
+      body: Readable.from(exported(ports, visit, query, settings)),
     },
   };
 }
@@ -61,6 +62,7 @@ async function* exported(
   ports: QueryPorts,
   { workspace, caller }: Visit,
   { selection, asked }: WorklistQuery,
+  settings: RuleSettings,
 ): AsyncGenerator<string> {
   const { eventLog, readModels } = ports;
   let record: typeof recordAccess | typeof recordFurtherAccess = recordAccess;
@@ -74,12 +76,12 @@ async function* exported(
     if (names === undefined) throw unavailable('list');
     for (const access of accesses)
       await recordFurtherAccess(eventLog, caller, { ...access, action: 'readiness.export' });
-    yield `${header}${entries.flatMap((entry) => linesOf(entry, names)).join('')}`;
+    yield `${header}${entries.flatMap((entry) => linesOf(entry, names, settings)).join('')}`;
     header = '';
   }
 }
 
-function linesOf(entry: WorklistEntry, { nameOf }: RecordNames): string[] {
+function linesOf(entry: WorklistEntry, { nameOf }: RecordNames, settings: RuleSettings): string[] {
   const { encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id } = entry;
   const named = (kind: string, id: string | undefined) => (id === undefined ? undefined : nameOf(kind, id));
   const own = {
@@ -91,7 +93,7 @@ function linesOf(entry: WorklistEntry, { nameOf }: RecordNames): string[] {
     ...{ billed_at: entry.billed?.at, claim_id: entry.billed?.id, filing_last_day: entry.filing?.last_day },
   };
   const findings = entry.findings.map(({ rule, severity, kind, id, field }) => ({
-    ...{ defect: defectText(rule), rule, severity, record_kind: kind, record_id: id, field },
+    ...{ defect: defectText(rule, settings), rule, severity, record_kind: kind, record_id: id, field },
   }));
   return (findings.length === 0 ? [{}] : findings).map((finding) => {
     const line: Partial<Record<(typeof columns)[number], string | undefined>> = { ...own, ...finding };

@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { selectionOf, worklistFilterSchema, worklistOrderSchema } from '../../../api/routes/readiness.ts';
 import { validate } from '../../../domain/records/schema/validation.ts';
 import { rules } from '../../../modules/readiness/rules/index.ts';
+import { payerRulesIn } from '../../../modules/readiness/rules/payerRules.ts';
+import type { RuleSettings } from '../../../modules/readiness/rules/rule.ts';
 import type { WorklistSelection } from '../../../modules/readiness/worklistFanOut.ts';
 import { defectText } from '../../components/defects.ts';
 import { filterForm, type InputField, input, messageOf, select } from '../../components/forms.ts';
@@ -81,7 +83,7 @@ export function worklistForm(
   workspace: string,
   sent: Record<string, string>,
   known: ReadonlyMap<string, InputField['suggestions']>,
-  refusal?: Refusal,
+  { refusal, settings }: { refusal?: Refusal; settings?: RuleSettings } = {},
 ): Html {
   const line = (
     name: string,
@@ -104,8 +106,8 @@ export function worklistForm(
     )}
 ${choice('rule', 'Defect', sent.rule ?? '', [
   { value: '', text: 'Any' },
-  ...rules
-    .map(({ code }) => ({ value: code, text: defectText(code) }))
+  ...[...rules, ...payerRulesIn(settings ?? {})]
+    .map(({ code }) => ({ value: code, text: defectText(code, settings) }))
     .sort((a, b) => a.text.localeCompare(b.text)),
 ])}
 ${choice('billed', 'Billed', sent.billed ?? '', [

@@ -1,5 +1,6 @@
 import { catalogEntry } from '../../../domain/records/catalog.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
+import type { RuleSettings } from '../../../modules/readiness/rules/rule.ts';
 import type { Since } from '../../../modules/readiness/since.ts';
 import {
   isBlocking,
@@ -41,11 +42,12 @@ interface Shown {
   principals: PrincipalNames;
   /** The query of the page. */
   list: string;
+  settings: RuleSettings;
 }
 
 /** Returns encounters, a line each, with their defects; each is linked to the record at fault, and to the page that answers it. */
 export function worklistTable(workspace: string, entries: readonly WorklistEntry[], shown: Shown): Html {
-  const { names, since, principals, list, isOfAllStates } = shown;
+  const { names, since, principals, list, settings, isOfAllStates } = shown;
   const referred = (kind: string, id: string | undefined) =>
     id !== undefined &&
     html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}">${bdi(names?.nameOf(kind, id) ?? id)}</a>`;
@@ -85,7 +87,7 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
         : []),
       { title: 'Provider', cell: ({ provider_id: id }: WorklistEntry) => referred('provider', id) },
       { title: 'Payer', cell: ({ payer_id: id }: WorklistEntry) => referred('payer', id) },
-      { title: 'Defect', cell: (entry: WorklistEntry) => findingList({ workspace, list }, entry) },
+      { title: 'Defect', cell: (entry: WorklistEntry) => findingList({ workspace, list, settings }, entry) },
       {
         title: 'Since, by',
         cell: ({ encounter_id: id }: WorklistEntry) => {
@@ -104,6 +106,7 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
 export function textForOthers(
   entries: readonly WorklistEntry[],
   names: RecordNames | undefined,
+  settings: RuleSettings,
 ): Html | undefined {
   const lines = entries.flatMap((entry) => {
     const { encounter_id, patient_id = '', date_of_service: date, findings } = entry;
@@ -111,7 +114,7 @@ export function textForOthers(
     return findings.filter(isBlocking).map(({ rule, kind, id, field }) => {
       const name = names?.nameOf(kind, id);
       const at = `${catalogEntry(kind).title} ${name === undefined ? id : `${name} (${id})`}, ${fieldLabel(field)}`;
-      return `${defectText(rule)}: ${at}. Encounter ${encounter_id} of ${patient}${date ? `, ${dayText(date)}` : ''}`;
+      return `${defectText(rule, settings)}: ${at}. Encounter ${encounter_id} of ${patient}${date ? `, ${dayText(date)}` : ''}`;
     });
   });
   if (lines.length === 0) return undefined;
@@ -125,6 +128,7 @@ interface Place {
   encounterId: string;
   /** The query of the page. */
   list: string;
+  settings: RuleSettings;
 }
 
 /** Blocking findings come first, and only the first one is open; the fields of one record that do not meet a rule are one item. */
@@ -145,12 +149,16 @@ function findingList(page: Omit<Place, 'encounterId'>, { encounter_id, findings 
   }`;
 }
 
-function defectLink({ workspace, encounterId, list }: Place, group: readonly WorklistFinding[]): Html {
+function defectLink(
+  { workspace, encounterId, list, settings }: Place,
+  group: readonly WorklistFinding[],
+): Html {
   const finding = group[0] as WorklistFinding;
   const { rule, severity, kind, id } = finding;
   const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
   const answer = answerPath(workspace, encounterId, finding, { list });
-  return html`${severity === 'warns' && html`${badge('warns', 'neutral')} `}<a href="/dashboard${recordPath(workspace, kind, id)}" title="${catalogEntry(kind).title}: ${fields}">${defectText(rule)}</a>${answerBadges(finding)} <a class="quiet-link no-print" href="/dashboard${answer}" aria-label="Answer: ${defectText(rule)}">Answer</a>`;
+  const defect = defectText(rule, settings);
+  return html`${severity === 'warns' && html`${badge('warns', 'neutral')} `}<a href="/dashboard${recordPath(workspace, kind, id)}" title="${catalogEntry(kind).title}: ${fields}">${defect}</a>${answerBadges(finding)} <a class="quiet-link no-print" href="/dashboard${answer}" aria-label="Answer: ${defect}">Answer</a>`;
 }
 
 function findingItem(place: Place, group: readonly WorklistFinding[]): Html {

@@ -12,6 +12,7 @@ import { readinessOf } from '../../../modules/readiness/evaluate.ts';
 import { type Readiness, readReadiness } from '../../../modules/readiness/queries.ts';
 import { answerPrincipals } from '../../../modules/readiness/rules/answers.ts';
 import { changedAfterBilling } from '../../../modules/readiness/rules/encounter.ts';
+import type { RuleSettings } from '../../../modules/readiness/rules/rule.ts';
 import { type BilledRecord, type Fault, noSettings } from '../../../modules/readiness/rules/rule.ts';
 import {
   type Blocked,
@@ -126,7 +127,7 @@ async function recordBlocks(
   id: string,
 ): Promise<RecordPart> {
   const read = async () => {
-    const { isCurrent } = await readProgress(ports, workspace, WAIT_MS);
+    const { isCurrent, settings } = await readProgress(ports, workspace, WAIT_MS);
     const [blocked, tally] = await Promise.all([
       readBlocked(ports.readModels, workspace, { kind, id }),
       kind === patient.kind ? undefined : readCounts(ports.readModels, workspace, { [kind]: id }),
@@ -134,7 +135,7 @@ async function recordBlocks(
     const path = (limits: Record<string, string>) =>
       worklistPath(workspace, { [`${kind}_id`]: id, ...limits });
     return html`<p>${countText(blocked)}</p>
-${ruleList(blocked, tally && ((rule) => path({ rule })))}
+${ruleList(blocked, settings, tally && ((rule) => path({ rule })))}
 ${
   tally &&
   html`<p><a href="${path({ state: 'blocked' })}">All blocked encounters that depend on it</a>, for any reason: ${(tally.states.blocked ?? 0).toLocaleString('en-US')}</p>`
@@ -153,11 +154,16 @@ function countText({ count, isWhole }: Blocked): string {
 }
 
 /** Returns the rules with how many encounters do not meet them; `pathOf` is where each leads, if anywhere. */
-function ruleList({ rules }: Blocked, pathOf?: (rule: string) => string): Html | undefined {
+function ruleList(
+  { rules }: Blocked,
+  settings: RuleSettings,
+  pathOf?: (rule: string) => string,
+): Html | undefined {
   const sorted = Object.entries(rules).toSorted(([, a], [, b]) => b - a);
   if (sorted.length === 0) return undefined;
   return html`<ul>${sorted.map(([rule, count]) => {
-    const title = pathOf ? html`<a href="${pathOf(rule)}">${ruleTitle(rule)}</a>` : ruleTitle(rule);
+    const text = ruleTitle(rule, settings);
+    const title = pathOf ? html`<a href="${pathOf(rule)}">${text}</a>` : text;
     return html`<li>${title}: not met by ${encounters(count)}</li>`;
   })}</ul>`;
 }

@@ -40,7 +40,7 @@ import { accessesTo, itemList } from './timelineItems.ts';
 export function findingList(
   workspace: string,
   names: HistoryPorts['names'],
-  { encounter, findings, at, facts: { answers } }: Readiness,
+  { encounter, findings, at, settings, facts: { answers } }: Readiness,
   canAnswer: boolean,
 ): Html {
   const groups = Map.groupBy(findings, ({ rule, record: { kind, id }, text, since, cause }) =>
@@ -51,7 +51,7 @@ export function findingList(
     const { id } = record;
     return html`<li>${findingItem(workspace, names, encounter.id, group, isHolding(answer?.acceptedUntil, at))}
 ${answerList(answers?.get(answerKey(rule.code, record)), answer, at, names)}
-${canAnswer && html`<p class="no-print"><a href="/dashboard${answerPath(workspace, encounter.id, { rule: rule.code, kind: record.kind, id })}" aria-label="Answer: ${defectText(rule.code)}">Answer</a></p>`}</li>`;
+${canAnswer && html`<p class="no-print"><a href="/dashboard${answerPath(workspace, encounter.id, { rule: rule.code, kind: record.kind, id })}" aria-label="Answer: ${defectText(rule.code, settings)}">Answer</a></p>`}</li>`;
   });
   return html`<ul class="findings" aria-label="Findings">${items}</ul>`;
 }

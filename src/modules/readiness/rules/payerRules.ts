@@ -34,7 +34,7 @@ function compile(id: string, { payer, when = [], field, must, severity, text, co
   return {
     code: `${PREFIX}${id}`,
     severity,
-    title: text.replace(/\.$/, ''),
+    title: `${scopeOf(payer)}: ${text.replace(/\.$/, '')}`,
     source: 'A rule of the payer that the workspace has set',
     reads: [field, ...when.map((one) => one.field)],
     ...(codes && { codes }),
@@ -47,6 +47,13 @@ function compile(id: string, { payer, when = [], field, must, severity, text, co
       return [{ record, field: name, text }];
     },
   };
+}
+
+/** Returns for which payers a rule holds, in words. */
+function scopeOf({ id, code, type }: NonNullable<PayerRule['payer']> = {}): string {
+  const named = [code && `payer ID ${code}`, id && `payer ${id}`, type];
+  const scope = named.filter((one) => one !== undefined).join(', ') || 'all payers';
+  return scope[0]?.toUpperCase() + scope.slice(1);
 }
 
 function isOf(wanted: PayerRule['payer'], payer: BilledRecord | undefined): boolean {
