@@ -92,15 +92,13 @@ onEmbeddedEngines((start) => {
     const [first, second] = [registration(), registration()];
     const held = Promise.withResolvers<void>();
     let isHeld = false;
-    const hold = async (...args: Parameters<TestService['eventLog']['readStream']>) => {
-      if (!args[0].includes('.sources')) {
-        isHeld = true;
-        await held.promise;
-      }
-      return service.eventLog.readStream(...args);
+    const appendEach: EventLog['appendEach'] = async (appends) => {
+      isHeld = true;
+      await held.promise;
+      return service.eventLog.appendEach(appends);
     };
     const appended = await appendedBy(service, () =>
-      onListener({ eventLog: { readStream: hold } }, async (port, stop) => {
+      onListener({ eventLog: { appendEach } }, async (port, stop) => {
         const idle = await RawSender.connect(port, { from });
         const sender = await RawSender.connect(port, { from });
         sender.write(first.frame + second.frame);

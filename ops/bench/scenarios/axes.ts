@@ -1,9 +1,24 @@
 import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { newActorEvent } from '../../../src/domain/events/newEvent.ts';
+import { sourcesStream } from '../../../src/domain/events/streams.ts';
+import { catalogEntry } from '../../../src/domain/records/catalog.ts';
 import { recordAccess } from '../../../src/modules/audit/recordAccess.ts';
 import { KeyDirectory } from '../../../src/modules/auth/keyDirectory.ts';
 import { KeyManager } from '../../../src/modules/auth/keyManager.ts';
-import { openEventLog } from '../../../src/server/openStorage.ts';
+import { UserManager } from '../../../src/modules/auth/userManager.ts';
+import { UserDirectory } from '../../../src/modules/auth/users.ts';
+import { eraseRecord } from '../../../src/modules/erasure/erase.ts';
+import { MessageStore } from '../../../src/modules/integrations/messages/store.ts';
+import {
+  openDocumentStore,
+  openEventLog,
+  openReadModels,
+  openStateStoreHere,
+} from '../../../src/server/openStorage.ts';
 import type { EventLog } from '../../../src/storage/eventLog.ts';
+import { freePort } from '../../../test/support/servers.ts';
 import type { Bench, Report, Scenario } from '../scenario.ts';
 import {
   type Chartledger,
@@ -12,10 +27,12 @@ import {
   type Stores,
   startChartledger,
 } from '../support/chartledger.ts';
+import { commandCost } from '../support/commandCost.ts';
 import { loadAuditPage, makeUser, signIn } from '../support/dashboardReader.ts';
 import { growLog } from '../support/growLog.ts';
 import { growRecord } from '../support/growRecord.ts';
 import { bodyOf, turnText } from '../support/load/bodies.ts';
+import { messagesOfVisits, sendEachOverMllp } from '../support/load/hl7.ts';
 import { firstTurn } from '../support/load/requests.ts';
 import { cpuMicroseconds } from '../support/processUsage.ts';
 import { readerKey } from '../support/readerKey.ts';
@@ -39,6 +56,8 @@ interface Axis {
   sizes: readonly number[];
   grow(bench: Bench, stores: Stores, size: number): Promise<unknown>;
   calls(service: Api, size: number): Promise<Calls> | Calls;
+  /** What is done once at the end, beside the service; each resolves with the milliseconds of processor time that it took there. */
+  commands?(stores: Stores): Record<string, () => Promise<number>>;
 }
 
 /** Requests to a service. */
@@ -48,8 +67,11 @@ class Api {
   readonly #keys: { writer: string; reader: string };
   #turn = firstTurn();
 
+  readonly stores: Stores;
+
   constructor({ url, stores }: Chartledger, reader: string) {
     this.#url = url;
+    this.stores = stores;
     this.#workspace = stores.key.workspace;
     this.#keys = { writer: stores.key.key, reader };
   }
@@ -152,6 +174,100 @@ const growWorkspaces = (stores: Stores, workspaces: number) =>
     directory.close();
   });
 
+/** Adds users who sign in through an identity provider: they have no password whose hash takes time. */
+const growUsers = (stores: Stores, users: number) =>
+  withLog(stores, async (eventLog) => {
+    const directory = await UserDirectory.open(eventLog);
+    const manager = new UserManager(directory, { principal: { type: 'operator', id: 'bench' } });
+    for (let made = 0; made < users; made += 1) {
+      const identity = { issuer: 'https://id.example', subject: `person-${made}` };
+      await manager.createForIdentity(`person-${made}`, { '*': 'viewer' }, identity);
+    }
+    directory.close();
+  });
+
+/** Adds workspaces, each with a source that is bound to a network, and one that is bound to this machine. */
+const growSources = (stores: Stores, sources: number) =>
+  withLog(stores, async (eventLog) => {
+    const directory = await KeyDirectory.open(eventLog);
+    const manager = new KeyManager(directory, { principal: { type: 'operator', id: 'bench' } });
+    // Without the look at all other sources that configuring one takes.
+    const bind = (workspace: string, network: string) => {
+      const caller = {
+        workspace,
+        principal: { type: 'operator' as const, id: 'bench' },
+        requestId: randomUUID(),
+      };
+      const source = { id: 'adt', format: 'hl7v2', mllp: { networks: [network] } };
+      const event = newActorEvent(caller, workspace, 'SourceConfigured', { source });
+      return eventLog.append(sourcesStream(workspace), event, 'any');
+    };
+    await bind(stores.key.workspace, '127.0.0.0/8');
+    for (let made = 1; made < sources; made += 1) {
+      const { workspace } = await manager.createKey(`other_${made}`, 'Bench', ['write']);
+      await bind(workspace, `10.${made >> 8}.${made & 255}.0/24`);
+    }
+    directory.close();
+  });
+
+/** Adds HL7 v2 messages that were refused and wait. */
+async function growParked({ config, key }: Stores, messages: number): Promise<void> {
+  const stateStore = await openStateStoreHere(config.stateUrl);
+  const documentStore = await openDocumentStore(config.documentsUrl);
+  const store = new MessageStore({ stateStore, documentStore });
+  for (let made = 0; made < messages; made += 1) {
+    const about = [{ kind: 'patient', id: `patient-${made}` }];
+    const message = await store.receive(
+      { workspace: key.workspace, principal: { type: 'api_key', id: key.id }, requestId: randomUUID() },
+      {
+        ...{ id: randomUUID(), source: 'default', format: 'hl7v2', media_type: 'x-application/hl7-v2+er7' },
+        ...{ bytes: [messagesOfVisits().next().value], retentionDays: 30, about },
+      },
+    );
+    await store.processed(message, { state: 'rejected', about, problems: [] });
+  }
+  await Promise.all([stateStore.close(), documentStore.close()]);
+}
+
+/** Erases patients while the service runs. */
+async function eraseSome({ config, key }: Stores, patients: number): Promise<void> {
+  const [eventLog, readModels, stateStore, documentStore] = await Promise.all([
+    openEventLog(config.eventLogUrl),
+    openReadModels(config.readModelUrl),
+    openStateStoreHere(config.stateUrl),
+    openDocumentStore(config.documentsUrl),
+  ]);
+  const ports = { eventLog, readModels, stateStore, documentStore, webhooksOf: () => [] };
+  const caller = {
+    ...{ workspace: key.workspace, principal: { type: 'operator' as const, id: 'bench' } },
+    requestId: randomUUID(),
+  };
+  for (let index = 1; index <= patients; index += 1)
+    await eraseRecord(ports, caller, catalogEntry('patient'), `patient-${index}`, { reason: 'benchmark' });
+  await Promise.all([eventLog, readModels, stateStore, documentStore].map((store) => store.close()));
+}
+
+const erasing = ({ env, key }: Stores, patient: string) =>
+  commandCost(
+    env,
+    ...['records', 'erase', 'patient', patient, '--workspace', key.workspace, '--reason', 'benchmark'],
+    '--with-encounters',
+  );
+
+/** The erasure comes last. */
+const wholeLog = (stores: Stores, patient: string) => {
+  const passphrase = join(stores.folder, 'passphrase');
+  writeFileSync(passphrase, 'correct horse battery staple');
+  const { env, folder } = stores;
+  const backUp = () => commandCost(env, 'backup', join(folder, 'backup'), '--passphrase-file', passphrase);
+  return {
+    verify: () => commandCost(env, 'verify', '--workspace', stores.key.workspace),
+    backup: backUp,
+    'next backup': backUp,
+    'erasure of a patient': () => erasing(stores, patient),
+  };
+};
+
 const usualCalls = (api: Api): Calls => ({
   'next write': () => api.put('patients', 0, ofPayer),
   record: () => api.get('patients/patient-0'),
@@ -186,6 +302,7 @@ const axes: Axis[] = [
         'history, last page': () => api.get(last),
       };
     },
+    commands: (stores) => ({ erasure: () => erasing(stores, 'patient-0') }),
   },
   {
     name: 'encounters of a patient',
@@ -209,6 +326,7 @@ const axes: Axis[] = [
         'list, last page': () => api.get(last),
       };
     },
+    commands: (stores) => ({ 'erasure of all': () => erasing(stores, 'patient-0') }),
   },
   {
     name: 'patients that name one payer',
@@ -263,6 +381,7 @@ const axes: Axis[] = [
       await growLog(bench, stores, { records: size / 10, events: size });
     },
     calls: usualCalls,
+    commands: (stores) => wholeLog(stores, 'patient-1'),
   },
   {
     name: 'entries of the audit trail',
@@ -287,6 +406,58 @@ const axes: Axis[] = [
     },
     calls: usualCalls,
   },
+  {
+    name: 'users',
+    sizes: [10, 100, 1_000],
+    async grow(bench, stores, size) {
+      await makeUser(stores);
+      await growUsers(stores, size);
+      await growPayer(bench, stores);
+      await growPatients(bench, stores, 1);
+    },
+    async calls(api) {
+      return { ...usualCalls(api), 'audit trail, first page': await api.auditTrail() };
+    },
+  },
+  {
+    name: 'sources, each in a workspace',
+    sizes: [10, 100, 1_000],
+    async grow(bench, stores, size) {
+      await growPayer(bench, stores);
+      await growPatients(bench, stores, 1);
+      await growSources(stores, size);
+    },
+    async calls(api) {
+      const send = await sendEachOverMllp(Number(api.stores.env.MLLP_PORT));
+      return { ...usualCalls(api), 'HL7 message over MLLP': send };
+    },
+  },
+  {
+    name: 'erased patients',
+    sizes: [10, 100, 1_000],
+    async grow(bench, stores, size) {
+      await growPayer(bench, stores);
+      await growPatients(bench, stores, size + 2);
+    },
+    async calls(api, size) {
+      await eraseSome(api.stores, size);
+      return usualCalls(api);
+    },
+    commands: (stores) => wholeLog(stores, 'patient-0'),
+  },
+  {
+    name: 'messages that wait',
+    sizes: [100, 1_000, 10_000],
+    async grow(bench, stores, size) {
+      await growPayer(bench, stores);
+      await growPatients(bench, stores, 1);
+      await growParked(stores, size);
+    },
+    async calls(api) {
+      const send = await sendEachOverMllp(Number(api.stores.env.MLLP_PORT));
+      return { ...usualCalls(api), 'HL7 message over MLLP': send };
+    },
+  },
 ];
 
 /** Resolves with milliseconds of processor time of all threads a call. */
@@ -307,14 +478,28 @@ async function costs({ url, pid }: Chartledger, calls: Calls): Promise<Map<strin
 
 async function measure(bench: Bench, axis: Axis, size: number): Promise<Map<string, number>> {
   bench.progress(`${axis.name}: ${number(size)}`);
-  const stores = await makeStores(bench);
+  const stores = await makeStores(bench, {
+    ROLES: 'api,projector,webhooks,heads,mllp',
+    MLLP_PORT: `${await freePort()}`,
+  });
   await axis.grow(bench, stores, size);
   const reader = await readerKey(stores);
+  const first = await startChartledger(bench, stores);
+  const built = await caughtUp(first.url);
+  const found = await costs(first, await axis.calls(new Api(first, reader), size));
+  found.set('read models built, s', built);
+  await first.stop();
   const service = await startChartledger(bench, stores);
-  const built = await caughtUp(service.url);
-  const found = await costs(service, await axis.calls(new Api(service, reader), size));
+  found.set('start', cpuMicroseconds(service.pid) / 1_000);
+  for (const [name, command] of Object.entries(axis.commands?.(stores) ?? {})) {
+    await caughtUp(service.url);
+    const before = cpuMicroseconds(service.pid);
+    const used = await command();
+    await caughtUp(service.url);
+    found.set(name, used + (cpuMicroseconds(service.pid) - before) / 1_000);
+  }
   await service.stop();
-  return new Map([...found, ['read models built, s', built]]);
+  return found;
 }
 
 async function run(bench: Bench): Promise<Report> {

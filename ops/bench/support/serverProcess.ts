@@ -37,7 +37,7 @@ export const root = fileURLToPath(new URL('../../../', import.meta.url));
 const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 /** `NAME=VALUE… node OPTION… src/main.ts` */
 const startWords: string[] = scripts.start.split(' ');
-const startVariables = startWords.slice(0, startWords.indexOf('node')).map((word) => word.split('='));
+export const startVariables = startWords.slice(0, startWords.indexOf('node')).map((word) => word.split('='));
 /** Node options with which `npm start` runs the service. */
 export const startOptions = startWords.slice(startVariables.length + 1, -1);
 const ASK_EVERY_MS = 5;

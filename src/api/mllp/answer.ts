@@ -39,10 +39,23 @@ export interface SenderPorts {
 
 const loopback = ['127.0.0.0/8', '::1/128'];
 
+type BoundSender = Sender & { source: { mllp: MllpBinding } };
+
+/** How long the bindings count as read: reading them is work for each workspace. */
+const BOUND_MS = 250;
+
+/** The bindings of all workspaces, and to whom connections belong by them. */
+interface Bindings {
+  readAt: number;
+  senders: Promise<BoundSender[]>;
+  found: WeakMap<Peer, Sender | NoSender>;
+}
+
 /** Determines to whom connections belong, by the bindings of the sources of all workspaces. */
 export class Senders {
   readonly #directory: SenderPorts['directory'];
   readonly #sources: SenderPorts['sources'];
+  #bindings: Bindings | undefined;
 
   constructor({ directory, sources }: SenderPorts) {
     this.#directory = directory;
@@ -55,7 +68,26 @@ export class Senders {
    * `unavailable` and `unreadable`.
    */
   async of(peer: Peer): Promise<Sender | NoSender> {
-    const bound = await this.#bound();
+    const { senders, found } = this.#present();
+    const known = found.get(peer);
+    if (known !== undefined) return known;
+    const sender = await this.#among(await senders, peer);
+    found.set(peer, sender);
+    return sender;
+  }
+
+  #present(): Bindings {
+    const now = performance.now();
+    if (this.#bindings && now - this.#bindings.readAt < BOUND_MS) return this.#bindings;
+    const bindings = { readAt: now, senders: this.#bound(), found: new WeakMap() };
+    bindings.senders.catch(() => {
+      if (this.#bindings === bindings) this.#bindings = undefined;
+    });
+    this.#bindings = bindings;
+    return bindings;
+  }
+
+  async #among(bound: readonly BoundSender[], peer: Peer): Promise<Sender | NoSender> {
     if (bound.length === 0) return this.#unbound(peer);
     const claims = bound.map((one) => ({ one, claim: claimOf(one.source.mllp, peer) }));
     const surest = Math.max(...claims.map(({ claim }) => claim));
@@ -74,7 +106,7 @@ export class Senders {
     return found.workspace.id === workspace.id && found.source.id === source.id ? found : undefined;
   }
 
-  async #bound(): Promise<(Sender & { source: { mllp: MllpBinding } })[]> {
+  async #bound(): Promise<BoundSender[]> {
     const workspaces = [...this.#directory.known.workspaces.values()];
     const sources = await Promise.all(workspaces.map(({ id }) => this.#sources.of(id)));
     return workspaces.flatMap((workspace, at) =>

@@ -63,6 +63,18 @@ export async function sendOverMllp(port: number, connections: number, seconds: n
   }
 }
 
+/** Connects, and resolves with what sends the next message over MLLP. Rejects where one is not accepted. */
+export async function sendEachOverMllp(port: number): Promise<() => Promise<void>> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  await once(socket, 'connect');
+  const send = senderOf(socket);
+  const messages = messagesOfVisits();
+  return async () => {
+    const acknowledgement = await send(messages.next().value);
+    if (!acknowledgement.includes(ACCEPTED)) throw new Error(`a message: ${acknowledgement}`);
+  };
+}
+
 function senderOf(socket: Socket): Send {
   let got = Buffer.alloc(0);
   let answered = Promise.withResolvers<Buffer>();
