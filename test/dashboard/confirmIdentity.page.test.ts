@@ -49,7 +49,7 @@ test('everything that lets data out, changes who gets in, stops a clinic or eras
       '/workspaces',
       '/workspaces/:workspace/activate',
       '/workspaces/:workspace/changes/undo',
-      '/workspaces/:workspace/consumers/:name/remove',
+      '/workspaces/:workspace/consumers/:consumer/remove',
       '/workspaces/:workspace/deactivate',
       '/workspaces/:workspace/evidence/export',
       '/workspaces/:workspace/holds/:hold/release',

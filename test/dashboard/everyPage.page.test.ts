@@ -53,6 +53,7 @@ beforeAll(async () => {
   const [, message] = await sendMessages(service);
   const waiting = `/workspaces/${workspace}/messages/${await waitingMessage(service, workspace)}`;
   const user = await dashboard.createUser('viewer');
+  await service.as((await service.createKey('clinic', ['events'])).key).get('/events?consumer=lake');
   const caller = { workspace, principal: { type: 'operator', id: 'test' }, requestId: 'test' } as const;
   const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
   const root = `/workspaces/${workspace}`;
@@ -68,6 +69,7 @@ beforeAll(async () => {
     ':user': user.id,
     ':hold': hold,
     ':source': 'lab',
+    ':consumer': 'lake',
     '/workspaces/:workspace/messages/:message': `${root}/messages/${message}?content=shown`,
     '/workspaces/:workspace/messages/:message/correct': `${waiting}/correct`,
     '/workspaces/:workspace/messages/:message/put-aside': `${waiting}/put-aside`,

@@ -72,6 +72,8 @@ beforeAll(async () => {
   const settings = { url: 'https://billing.example.com/hooks/chartledger', description: 'Billing' };
   const [webhook, disabled] = [await createWebhook(client, settings), await createWebhook(client, settings)];
   await patch(client, `${webhooksPath}/${disabled.id}`, { state: 'disabled' });
+  const reader = await service.keys.createKey(workspace, 'Warehouse', ['events']);
+  await service.as(reader.key).get('/events?consumer=warehouse');
   const caller = { workspace, principal: operator, requestId: 'setup' };
   things = {
     ':workspace': workspace,
@@ -89,6 +91,7 @@ beforeAll(async () => {
     '/workspaces/:workspace/messages/:message/put-aside': `${waiting}/put-aside`,
     '/workspaces/:workspace/records/encounters/:id/readiness/answer': `${root}/records/encounters/${encounterId}/readiness/answer?rule=changed_after_billing&kind=encounter&record_id=${encounterId}`,
     ':source': 'lab',
+    ':consumer': 'warehouse',
     ':operation': 'upsertPatient',
     ':schema': 'Patient',
     ':id': patientId,

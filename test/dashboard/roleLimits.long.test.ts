@@ -156,7 +156,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...['new', ':source/edit', ':source/remove'].flatMap((part) =>
       both(`/workspaces/:workspace/sources/${part}`),
     ),
-    ...both('/workspaces/:workspace/consumers/:name/remove'),
+    ...both('/workspaces/:workspace/consumers/:consumer/remove'),
     'get /workspaces/:workspace/webhooks',
     'get /workspaces/:workspace/webhooks/:id',
     'get /workspaces/:workspace/webhooks/:id/made',

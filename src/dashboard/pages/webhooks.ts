@@ -140,8 +140,8 @@ export function webhooksRoutes(ports: {
 function consumerRemoval(ports: { eventLog: EventLog; consumers: Consumers }): DashboardRoute[] {
   return confirmedChange<Consumer>({
     roles: integrators,
-    path: consumerRemovalPath(':workspace', ':name'),
-    find: ({ workspace, req }) => ports.consumers.find(workspace, String(req.params.name)),
+    path: consumerRemovalPath(':workspace', ':consumer'),
+    find: ({ workspace, req }) => ports.consumers.find(workspace, String(req.params.consumer)),
     question: ({ name, kept }, { workspace }) => ({
       title: `Remove the consumer ${name}?`,
       section: webhooksSection,
