@@ -19,6 +19,7 @@ import { type Readiness, readReadiness } from '../../src/modules/readiness/queri
 import { CODE_SET_LOADED, type CodeSetContent } from '../../src/modules/readiness/rules/codeSets.ts';
 import { billedRecord, factsOf, recordKey } from '../../src/modules/readiness/rules/facts.ts';
 import { appliesAt, type Finding, findingsOf, rules } from '../../src/modules/readiness/rules/index.ts';
+import type { PayerRule } from '../../src/modules/readiness/rules/payerRuleData.ts';
 import { noSettings, type RuleSettings, ruleChoices } from '../../src/modules/readiness/rules/rule.ts';
 import type { QueryPorts } from '../../src/modules/records/queries/records.ts';
 import { ServiceError } from '../../src/platform/errors.ts';
@@ -26,7 +27,7 @@ import type { EventLog } from '../../src/storage/eventLog.ts';
 import type { HeadsQuery, PageQuery, Row } from '../../src/storage/readModels.ts';
 
 import { type Claim, claimWith, type Fields, otherEncounter } from '../support/readiness.ts';
-import { type Changes, NOW, ruleExamples } from '../support/ruleExamples.ts';
+import { type Changes, NOW, payerRuleExamples, ruleExamples } from '../support/ruleExamples.ts';
 
 const DAY_MS = 86_400_000;
 /** For each rule. */
@@ -204,6 +205,7 @@ type Work =
   | { time_zone: string | null }
   | (CodeSetContent & { set: string })
   | { category: string }
+  | { rules: Record<string, PayerRule | null> }
   | 'bill';
 
 /** What may happen behind the first finding, each after some time. */
@@ -242,6 +244,9 @@ const happening: fc.Arbitrary<{ afterMs: number; work: Work }> = fc.record({
       organizations: fc.constantFrom<string[]>([], ['1093817462'], ['1234567893']),
       unknown: fc.constantFrom<string[]>([], ['1093817462']),
     }),
+    fc
+      .constantFrom(...Object.entries(payerRuleExamples))
+      .chain(([id, { rule }]) => fc.record({ rules: fc.constantFrom({ [id]: rule }, { [id]: null }) })),
     fc.record({ category: fc.constantFrom('referral', 'discharge_summary') }),
     fc.constant('bill' as const),
   ),
@@ -252,6 +257,7 @@ function carryOut(log: FakeLog, time: number, work: Work): void {
   else if ('changes' in work) log.write(time, work.changes);
   else if ('rule' in work) log.set(time, 'ReadinessRuleSet', work);
   else if ('category' in work) log.toggle(time, work.category);
+  else if ('rules' in work) log.set(time, 'PayerRulesSet', work);
   else if ('limit' in work) log.set(time, 'FilingLimitSet', work);
   else if ('entity' in work) log.set(time, 'BillingEntitySet', work);
   else if ('time_zone' in work) log.set(time, 'BillingTimeZoneSet', work);

@@ -13,7 +13,7 @@ import {
   type RuleSettings,
 } from '../../src/modules/readiness/rules/rule.ts';
 import { claimWith, type Fields, factsOf } from '../support/readiness.ts';
-import { type Changes, NOW } from '../support/ruleExamples.ts';
+import { type Changes, NOW, payerRuleExamples } from '../support/ruleExamples.ts';
 
 type Must = PayerRule['must'];
 
@@ -130,6 +130,24 @@ describe('what a value has to be', () => {
     expect(finds({ patient: { state: 'Nebraska' } }, rule('patient.state', { pattern: 'NE' }))).toBe(false);
   });
 });
+
+describe.each(Object.entries(payerRuleExamples))(
+  '%s, as a payer states it',
+  (id, { rule: one, ...examples }) => {
+    const fieldsOf = (changes: Changes) =>
+      found(changes, { payerRules: new Map([[id, payerRuleSchema.parse(one)]]) })
+        .filter((text) => text.startsWith(`payer.${id} `))
+        .map((text) => text.split(' ').at(-1));
+
+    test.each(examples.finds)('finds %j', (changes, ...fields) => {
+      expect(fieldsOf(changes)).toEqual(fields);
+    });
+
+    test.each(examples.passes.map((changes) => [changes]))('passes %j', (changes) => {
+      expect(fieldsOf(changes)).toEqual([]);
+    });
+  },
+);
 
 describe('for which claims a rule holds', () => {
   const short = member('W1');

@@ -1,4 +1,5 @@
 import { codeSetOf } from '../../src/modules/readiness/rules/codeSets.ts';
+import type { PayerRule } from '../../src/modules/readiness/rules/payerRuleData.ts';
 import type { RuleSettings } from '../../src/modules/readiness/rules/rule.ts';
 import { billable, type Claim, type Fields } from './readiness.ts';
 
@@ -102,11 +103,105 @@ const billedBy = (entity: 'facility' | 'provider') => ({
   billingEntities: { default: entity, byFacility: new Map() },
 });
 
+const insuranceIn = ({ patient }: Changes) => (patient as Fields).primary_insurance as Fields;
+
 const DATE = 'encounter.date_of_service';
 const FILING = 'encounter.filing';
 const insurance = (field: string) => `patient.primary_insurance.${field}`;
 const secondary = (field: string) => `patient.secondary_insurance.${field}`;
 const long = (length: number) => 'L'.repeat(length);
+
+interface PayerRuleExamples extends Pick<RuleExamples, 'finds' | 'passes'> {
+  rule: PayerRule;
+}
+
+const ofPrivate = { payer: { code: '60054' }, severity: 'blocks' } as const;
+
+/** Rules as payers state them, by their ids. */
+export const payerRuleExamples: Record<string, PayerRuleExamples> = {
+  letter_and_digits: {
+    rule: {
+      ...{ ...ofPrivate, field: insurance('policy_number'), must: { pattern: 'W\\d{9}|W\\d{11}' } },
+      text: 'Member IDs have a W and 9 or 11 digits.',
+    },
+    finds: eachInsured('policy_number', [
+      'W12345678',
+      'W1234567890',
+      'X123456789',
+      '1234567890',
+      'W12345678A',
+    ]),
+    passes: [
+      ...passingInsured('policy_number', ['W123456789', 'W12345678901', ' W123456789', undefined]),
+      all(insured({ policy_number: 'X1' }), payer({ payer_code: '60055' })),
+    ],
+  },
+  three_letter_prefix: {
+    rule: {
+      ...{ ...ofPrivate, field: insurance('policy_number'), must: { pattern: '[A-Z]{3}[A-Z0-9]{3,14}' } },
+      text: 'Member IDs begin with the three letters of the plan.',
+    },
+    finds: eachInsured('policy_number', ['123456789', 'AB1234567', 'ABC12', 'abc123456789']),
+    passes: passingInsured('policy_number', ['ABC123', 'XYZH12345678', 'ABCDEF123', undefined]),
+  },
+  eleven_digits_of_tricare: {
+    rule: {
+      ...{ payer: { type: 'tricare' }, severity: 'blocks', field: insurance('policy_number') },
+      ...{
+        must: { pattern: '\\d{9}|\\d{11}' },
+        text: 'The number of the sponsor or of the benefits has 9 or 11 digits.',
+      },
+    },
+    finds: eachInsured('policy_number', ['W123456789', '1234567890'], of('Tricare')),
+    passes: [
+      all(insured({ policy_number: '12345678901' }), of('TRICARE')),
+      all(insured({ policy_number: '123456789' }), of('Tricare')),
+      all(insured({ policy_number: 'W123456789' }), of('Private')),
+      of('Medicare'),
+    ],
+  },
+  group_number: {
+    rule: {
+      ...{ ...ofPrivate, field: insurance('group_number'), must: { present: true } },
+      text: 'Claims need the group number.',
+    },
+    finds: eachInsured('group_number', [undefined, '', ' ']),
+    passes: [
+      ...passingInsured('group_number', ['7', '0001']),
+      payer({ payer_code: '60055' }),
+      payer({ payer_code: undefined }),
+    ],
+  },
+  visits_by_age: {
+    rule: {
+      ...{ ...ofPrivate, field: 'encounter.visit_type', must: { one_of: ['office_visit', 'inpatient'] } },
+      when: [{ field: 'patient.date_of_birth', must: { before: '1990-01-01' } }],
+      text: 'Telehealth is covered for those born since 1990.',
+    },
+    finds: each('encounter', 'visit_type', ['telehealth', 'outpatient', 'emergency']),
+    passes: [
+      ...passing('encounter', 'visit_type', ['office_visit', 'inpatient', undefined]),
+      all(encounter({ visit_type: 'telehealth' }), patient({ date_of_birth: '1990-01-01' })),
+      all(encounter({ visit_type: 'telehealth' }), patient({ date_of_birth: undefined })),
+    ],
+  },
+  name_of_child: {
+    rule: {
+      ...{ ...ofPrivate, field: insurance('subscriber_last_name'), must: { same_as: 'patient.last_name' } },
+      when: [{ field: insurance('subscriber_relationship'), must: { one_of: ['child'] } }],
+      text: 'A child has the name of its subscriber.',
+    },
+    finds: eachInsured('subscriber_last_name', ['Elm', 'Lopez Elm']).map(([changes, at]) => [
+      insured({ ...insuranceIn(changes), subscriber_relationship: 'child' }),
+      at,
+    ]),
+    passes: [
+      insured({ subscriber_relationship: 'child', subscriber_last_name: 'LOPEZ' }),
+      insured({ subscriber_relationship: 'child' }),
+      insured({ subscriber_relationship: 'spouse', subscriber_last_name: 'Elm' }),
+    ],
+  },
+};
 
 /** Of each rule, by its code. */
 export const ruleExamples: Record<string, RuleExamples> = {
