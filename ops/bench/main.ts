@@ -16,6 +16,7 @@ import { history } from './scenarios/history.ts';
 import { hl7 } from './scenarios/hl7.ts';
 import { metrics } from './scenarios/metrics.ts';
 import { pages } from './scenarios/pages.ts';
+import { pastScenario } from './scenarios/past.ts';
 import { projector } from './scenarios/projector.ts';
 import { proof } from './scenarios/proof.ts';
 import { read } from './scenarios/read.ts';
@@ -53,6 +54,7 @@ const scenarios: Scenario[] = [
   rebuild,
   growth,
   axesScenario,
+  pastScenario,
   history,
   pages,
   search,

@@ -160,6 +160,11 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       load: async () => (await import('./commands/changes.ts')).addChangesCommand,
     },
     {
+      name: 'diff',
+      summary: 'Show what is different between two moments',
+      load: async () => (await import('./commands/diff.ts')).addDiffCommand,
+    },
+    {
       name: 'undo',
       summary: 'Undo what a key, source or request wrote',
       description: 'Undo writes, and keep what others wrote since. Nothing is removed from the history.',

@@ -69,6 +69,9 @@ onEmbeddedEngines((start) => {
     expect((await reader.get(path('/undo', ofSender()))).text).toContain('An administrator can apply it.');
     const refused = await appendedBy(service, async () => {
       expect(await show(path('', { principal: sender }), 400)).toContain('From (UTC) is required');
+      expect(await show(path('/diff', { from: '2999-01-01' }), 400)).toContain(
+        'must be before the later moment, and in the past',
+      );
       expect((await reader.post(path('/undo'), ofSender())).status).toBe(403);
     });
     expect(refused).toEqual([]);

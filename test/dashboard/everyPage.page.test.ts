@@ -78,7 +78,7 @@ beforeAll(async () => {
     ':id': patient.id,
     '/workspaces/:workspace/records/:kind/:id/compare': `${root}/records/patients/${patient.id}/compare?from=1&to=2`,
     ...Object.fromEntries(
-      ['', '/undo'].map((part) => [
+      ['', '/diff', '/undo'].map((part) => [
         `/workspaces/:workspace/changes${part}`,
         `${root}/changes${part}?from=2020-01-01`,
       ]),

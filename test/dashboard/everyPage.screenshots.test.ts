@@ -97,7 +97,7 @@ beforeAll(async () => {
     ':id': patientId,
     [`${recordRoute}/compare`]: `${root}/records/patients/${patientId}/compare?from=1&to=2`,
     ...Object.fromEntries(
-      ['', '/undo'].map((part) => [
+      ['', '/diff', '/undo'].map((part) => [
         `/workspaces/:workspace/changes${part}`,
         `${root}/changes${part}?from=2020-01-01&kind=encounter&principal=${emr.id}`,
       ]),

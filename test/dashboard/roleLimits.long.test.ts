@@ -123,7 +123,9 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/patients/:id/disclosures/export',
     ...both('/workspaces/:workspace/records/patients/:id/disclosures/add'),
     ...both('/workspaces/:workspace/records/patients/:id/disclosures/:event/purpose'),
-    ...['', '/export', '/undo'].map((part) => `get /workspaces/:workspace/changes${part}`),
+    ...['', '/export', '/diff', '/diff/export', '/undo'].map(
+      (part) => `get /workspaces/:workspace/changes${part}`,
+    ),
     'get /workspaces/:workspace/holds',
     'get /workspaces/:workspace/returned',
     'get /workspaces/:workspace/messages/:message/download',

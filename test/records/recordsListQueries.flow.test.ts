@@ -44,7 +44,7 @@ onEmbeddedEngines((start) => {
     const { status, body } = await service.get(`${paths.payer}?patient_id=a`);
     expect([status, body.details[0].message]).toEqual([
       400,
-      'is not a known query parameter; this path takes limit, page_token, sort, updated_since, consistency',
+      'is not a known query parameter; this path takes limit, page_token, as_of, sort, updated_since, consistency',
     ]);
   });
 

@@ -105,6 +105,9 @@ onEveryEngine((start) => {
     expect(planned).toEqual([]);
     const changed = await accessesBy(service, async () => {
       const [record] = await changes(patient.id, '--principal', bad.id);
+      expect(new Set(record.fields.map(({ principal }: ChangedField) => principal.id))).toEqual(
+        new Set([bad.id]),
+      );
       const fields = record.fields.map(({ field, from, to, version, since }: ChangedField) => [
         ...[field, from, to, version],
         since && [since.version, since.principal.id, since.value],
@@ -189,6 +192,19 @@ onEveryEngine((start) => {
     await upload(bad, replaced, 'second');
     await upload(bad, created, 'other');
     await bad.client.send(documentsPath(encounter, removed), { method: 'DELETE' });
+    const shown = await changes(encounter, '--principal', bad.id, ...from, '--kind', 'document');
+    // A file that replaces one of the same name is another file.
+    const whole = ['category', 'file', 'sha256'];
+    expect(
+      shown.map(({ document_id, fields }: { document_id: string; fields: ChangedField[] }) => [
+        document_id,
+        fields.map(({ field }) => field).toSorted(),
+      ]),
+    ).toEqual([
+      [replaced, ['sha256']],
+      [created, whole],
+      [removed, whole],
+    ]);
     const appended = await appendedBy(service, async () => {
       const { records } = await undone('apply', [encounter], ...ofBad(), ...from, '--kind', 'document');
       expect(records.map(({ document_id, action }) => [document_id, action])).toEqual([

@@ -450,6 +450,7 @@ const noPages = [
   '/users/:user/invited',
   '/audit/export',
   '/workspaces/:workspace/changes/export',
+  '/workspaces/:workspace/changes/diff/export',
   '/workspaces/:workspace/messages/:message/download',
   '/workspaces/:workspace/records/patients/:id/disclosures/export',
   ...['state', 'head', 'verified-head', 'public-key'].map(

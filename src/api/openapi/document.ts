@@ -167,7 +167,11 @@ const tags = [
   { name: 'Documents', description: 'PDF and DOCX files of an encounter.' },
   { name: 'Events', description: 'The stream of all events, and the event catalog.' },
   { name: 'Webhooks', description: 'Endpoints that events are sent to, signed.' },
-  { name: 'Requests', description: 'Which requests were refused, and why, and the audit trail.' },
+  {
+    name: 'Requests',
+    description:
+      'Which requests were refused, and why, the audit trail, and what is different between two moments.',
+  },
   { name: 'Service', description: 'The service itself: its description and its health.' },
   { name: MESSAGES_TAG, description: 'Messages that are sent to a webhook’s URL by POST.' },
 ];

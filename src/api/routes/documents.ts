@@ -7,6 +7,7 @@ import {
   documentFormats,
   type PresentDocument,
 } from '../../domain/records/document.ts';
+import { validate } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { onKind } from '../../modules/auth/apiKeys.ts';
 import { StoredResponse } from '../../modules/idempotency/reservations.ts';
@@ -24,20 +25,23 @@ import {
   readContent,
   readDocumentAt,
 } from '../../modules/records/queries/documents.ts';
+import { listDocumentsAsOf } from '../../modules/records/queries/listsAsOf.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import type { ByteRange } from '../../storage/documentStore.ts';
 import { bytesSchema, endpoint } from '../schemas/endpoint.ts';
 import { documentExample, exampleOf } from '../schemas/examples.ts';
 import {
+  asOfQuerySchema,
   conditionHeaders,
   matchHeader,
   momentQuerySchema,
   notModifiedMark,
   pageQuerySchema,
-  pageRequest,
   readConditions,
+  requestedAsOf,
   requestedMoment,
   unchangedSince,
+  withPlus,
   writeCondition,
 } from '../schemas/parameters.ts';
 import { alwaysTrue, fieldMessageSchema, listPageOf, timestamp, versionNumber } from '../schemas/records.ts';
@@ -237,6 +241,8 @@ const pageSchema = listPageOf(documentSchema).meta({
   description: 'A page of the documents of an encounter.',
 });
 
+const listQuerySchema = pageQuerySchema.extend(asOfQuerySchema.shape);
+
 /** `GET /integration/encounters/{id}/documents`. */
 const listDocuments = endpoint({
   method: 'get',
@@ -245,11 +251,11 @@ const listDocuments = endpoint({
   summary: 'List the documents of an encounter',
   description:
     'The documents of the encounter, in the order of their creation, with every write that was answered before the ' +
-    'request.',
+    'request; with `as_of`, as of that time, including those that have been removed since.',
   tag: 'Documents',
   permission: onKind('read', 'document'),
   params: collectionParams,
-  query: pageQuerySchema,
+  query: listQuerySchema,
   answers: {
     200: {
       description: 'A page of documents.',
@@ -262,14 +268,18 @@ const listDocuments = endpoint({
   handler: (ports: DocumentPorts & QueryPorts) => async (context) => {
     const caller = callerOf(context);
     const encounter = encounterId(context.req);
-    const request = pageRequest(context.req);
+    const { limit, page_token: pageToken, as_of } = validate(listQuerySchema, withPlus(context.req, 'as_of'));
+    const request = { limit, pageToken };
+    const asOf = requestedAsOf(as_of);
     await requireReadableEncounter(ports, caller.workspace, encounter);
-    const body = await list(ports, caller.workspace, encounter, request);
+    const body = await (asOf === undefined
+      ? list(ports, caller.workspace, encounter, request)
+      : listDocumentsAsOf(ports, caller.workspace, encounter, { ...request, asOf }));
     await recordAccess(ports.eventLog, caller, {
       action: 'document.list',
       kind: 'document',
       record_id: encounter,
-      query: { ...request },
+      query: { ...request, as_of },
     });
     return { body };
   },

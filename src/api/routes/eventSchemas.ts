@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
+import type { DisclosedRange } from '../../domain/events/payloads.ts';
 import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
 import type { RecordState } from '../../domain/records/fold.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { type AccessRecorded, recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
 import {
   buildAsyncapi,
@@ -12,12 +13,12 @@ import {
   jsonSchemaOf,
 } from '../../modules/eventStream/asyncapi.ts';
 import { type SnapshotLine, snapshotLine } from '../../modules/eventStream/changedFields.ts';
-import { formatPosition } from '../../modules/eventStream/position.ts';
-import { type Snapshot, snapshotOf } from '../../modules/records/queries/lists.ts';
+import { formatPosition, startAt } from '../../modules/eventStream/position.ts';
+import { type Snapshot, type SnapshotPart, snapshotOf } from '../../modules/records/queries/lists.ts';
 import { version } from '../../platform/version.ts';
 import { bytesSchema, descriptionAccess, endpoint } from '../schemas/endpoint.ts';
 import { schemaNotFound } from '../schemas/errors.ts';
-import { readConditions } from '../schemas/parameters.ts';
+import { asOfQuerySchema, readConditions, requestedAsOf, withPlus } from '../schemas/parameters.ts';
 import { requireUsable } from '../server/admission.ts';
 import { NDJSON } from '../server/answer.ts';
 import { callerOf } from '../server/requestContext.ts';
@@ -27,6 +28,7 @@ import {
   EVENT_ACCESS,
   type EventsPorts,
   notModified,
+  requireShownMoment,
   type Tagged,
   tagged,
   viewOf,
@@ -141,7 +143,7 @@ function readEventSchema(openapiPublic: boolean) {
   });
 }
 
-const snapshotQuerySchema = z.object({
+const snapshotQuerySchema = asOfQuerySchema.extend({
   kind: z
     .enum(catalog.map(({ kind }) => kind))
     .meta({ description: 'The kind of record', examples: ['encounter'] }),
@@ -181,7 +183,8 @@ function readSnapshot() {
       'higher than the one here. `record` has the fields as they were sent, merged. The last line, `end`, ' +
       'says how many records there were; if it is missing, the snapshot is incomplete and must be read ' +
       'again. `unreadable` counts additional records that are omitted because one of their events cannot ' +
-      'be read; lists name them. Erased records are not included.',
+      'be read; lists name them. Erased records are not included. With `as_of`, the records are as of that time, and the events after ' +
+      'the position lead from there to the present; in the de-identified view, it must be the beginning of a year.',
     tag: 'Events',
     permission: EVENT_ACCESS,
     query: snapshotQuerySchema,
@@ -198,47 +201,60 @@ function readSnapshot() {
       },
     },
     handler: (ports: EventsPorts) => async (context) => {
-      const query = validate(snapshotQuerySchema, context.req.query);
+      const query = validate(snapshotQuerySchema, withPlus(context.req, 'as_of'));
       const entry = catalogEntry(query.kind);
       const found = context.found as FoundKey;
       const view = viewOf(found, query.view);
       const caller = callerOf(context);
       const deidentify = view === 'deidentified' ? await ports.feed.deidentifier() : undefined;
-      const snapshot = await snapshotOf(ports, caller.workspace, entry);
-      const position = formatPosition(snapshot.position);
-      await recordAccess(ports.eventLog, caller, {
-        action: 'export',
-        kind: entry.kind,
-        query: { snapshot: true, kind: entry.kind, view },
-        shown: {
-          ranges: [{ from: 0, to: snapshot.position }],
-          event_types: [entry.eventType],
-          ...(deidentify && { view: 'deidentified' }),
-        },
+      const asOf = requestedAsOf(query.as_of);
+      if (asOf !== undefined) requireShownMoment(view, asOf, 'as_of');
+      const snapshot = await snapshotOf(ports, caller.workspace, entry, asOf);
+      const position = formatPosition(
+        asOf === undefined ? snapshot.position : await startAt(ports.readModels, asOf),
+      );
+      const accessTo = (shown?: DisclosedRange): AccessRecorded => ({
+        ...{ action: 'export', kind: entry.kind },
+        query: { snapshot: true, kind: entry.kind, view, as_of: query.as_of },
+        ...(shown && {
+          shown: {
+            ...shown,
+            event_types: [entry.eventType],
+            ...(deidentify && { view: 'deidentified' }),
+          },
+        }),
       });
+      const whole = { ranges: [{ from: 0, to: snapshot.position }] };
+      await recordAccess(ports.eventLog, caller, accessTo(asOf === undefined ? whole : undefined));
+      // Which records there were is known as they are read.
+      const showing = async ({ shown }: SnapshotPart) => {
+        if (asOf !== undefined && shown) await recordFurtherAccess(ports.eventLog, caller, accessTo(shown));
+      };
       const check = () => requireUsable(ports.directory.current(found), EVENT_ACCESS, context.clientIp);
-      const first = { snapshot: { kind: entry.kind, view, position } };
+      const first = { snapshot: { kind: entry.kind, view, position, as_of: query.as_of } };
       const toLine = (state: RecordState) => snapshotLine(caller.workspace, entry, state, deidentify);
       return {
         headers: { 'Content-Type': NDJSON, 'Chartledger-Position': position },
-        body: { stream: Readable.from(linesOf(first, snapshot.parts(check), toLine)) },
+        body: { stream: Readable.from(linesOf(first, snapshot.parts(check), showing, toLine)) },
       };
     },
   });
 }
 
-/** Yields a text for each part. */
+/** Yields a text for each part, before which `showing` is awaited. */
 async function* linesOf(
   first: object,
   parts: ReturnType<Snapshot['parts']>,
+  showing: (part: SnapshotPart) => Promise<void>,
   toLine: (state: RecordState) => SnapshotLine,
 ): AsyncGenerator<string> {
   yield `${JSON.stringify(first)}\n`;
   const end = { count: 0, unreadable: 0 };
   for await (const part of parts) {
-    const readable = part.filter((state) => state !== undefined);
+    await showing(part);
+    const readable = part.states.filter((state) => state !== undefined);
     end.count += readable.length;
-    end.unreadable += part.length - readable.length;
+    end.unreadable += part.states.length - readable.length;
     yield readable.map((state) => `${JSON.stringify(toLine(state))}\n`).join('');
   }
   yield `${JSON.stringify({ end })}\n`;

@@ -179,16 +179,18 @@ async function startOf(
   if (kept !== undefined) return startAfter(ports, formatPosition(kept), 'resume');
   if (from === undefined) return { after: 0 };
   const time = instantOf(from);
-  // Trying finer moments would reveal when an event was recorded; the view reveals only the year.
-  if (view === 'deidentified' && !BEGINNING_OF_YEAR.test(new Date(time).toISOString())) {
-    throw validationError([
-      {
-        field: 'from',
-        message: 'must be the beginning of a year in the de-identified view, such as 2026-01-01',
-      },
-    ]);
-  }
+  requireShownMoment(view, time, 'from');
   return { after: await startAt(ports.readModels, time), from: time };
+}
+
+/**
+ * Throws `validation_failed`, naming `field`, for a moment that a view does not show: trying finer ones would reveal when an event was
+ * recorded, and the de-identified view reveals only the year.
+ */
+export function requireShownMoment(view: Selection['view'], time: number, field: string): void {
+  if (view === 'full' || BEGINNING_OF_YEAR.test(new Date(time).toISOString())) return;
+  const message = 'must be the beginning of a year in the de-identified view, such as 2026-01-01';
+  throw validationError([{ field, message }]);
 }
 
 async function startAfter({ eventLog }: StartPorts, text: string, field: string): Promise<Start> {

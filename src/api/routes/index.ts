@@ -14,6 +14,7 @@ import { billingEndpoints } from './billing.ts';
 import { claimDraftEndpoints } from './claimDrafts.ts';
 import { codeSetEndpoints } from './codeSets.ts';
 import { consumerEndpoints } from './consumers.ts';
+import { readDiff } from './differences.ts';
 import { disclosureEndpoints } from './disclosures.ts';
 import { documentEndpoints } from './documents.ts';
 import { eventCatalogEndpoints } from './eventSchemas.ts';
@@ -64,6 +65,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   sendBatch,
   recordImport,
   reconcile,
+  readDiff,
   receiveMessages,
   searchRecords,
   ...documentEndpoints,

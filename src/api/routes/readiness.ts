@@ -19,6 +19,7 @@ import { ruleCodesSchema } from '../../modules/readiness/rules/payerRuleData.ts'
 import { isPayerRuleCode } from '../../modules/readiness/rules/payerRules.ts';
 import { ownerOf, owners, severities } from '../../modules/readiness/rules/rule.ts';
 import { readWorklist, type Worklist, type WorklistProgress } from '../../modules/readiness/worklist.ts';
+import { readWorklistAsOf } from '../../modules/readiness/worklistAsOf.ts';
 import type { WorklistSelection } from '../../modules/readiness/worklistFanOut.ts';
 import {
   isAnswered,
@@ -31,10 +32,12 @@ import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import {
   accessSubject,
+  asOfQuerySchema,
   momentQuerySchema,
   pageQuerySchema,
   pathId,
   recordPath,
+  requestedAsOf,
   withPlus,
 } from '../schemas/parameters.ts';
 import { pageOf, principal, tagOf, timestamp, versionNumber } from '../schemas/records.ts';
@@ -349,7 +352,10 @@ export function selectionOf({
   return { ...same, payer, facility, provider, assigned };
 }
 
-const query = pageQuerySchema.extend(worklistFilterSchema.shape).extend(worklistOrderSchema.shape);
+const query = pageQuerySchema
+  .extend(worklistFilterSchema.shape)
+  .extend(worklistOrderSchema.shape)
+  .extend(asOfQuerySchema.shape);
 
 const count = z.int().min(0);
 const byState = z.object(Object.fromEntries(readinessStates.map((state) => [state, count])));
@@ -445,7 +451,7 @@ const pageSchema = pageOf(itemSchema)
       .meta({
         description:
           'How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, ' +
-          '`billed`, `assigned_to`, `answered` and the days is used as a filter',
+          '`billed`, `assigned_to`, `answered` and the days is used as a filter, and with `as_of`',
       }),
     progress: progressSchema,
   })
@@ -490,16 +496,23 @@ const readReadinessWorklist = endpoint({
     'short delay if there are many: `progress` says how up to date the list is. With filters, a page may ' +
     'have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. ' +
     'An encounter that changes between two pages may be on both, or on neither. The readiness of an ' +
-    'encounter says since when a finding has existed, and who caused it.',
+    'encounter says since when a finding has existed, and who caused it. With `as_of`, each encounter is evaluated by the records and ' +
+    'settings of that time, in the order of creation; this takes longer, so pages have fewer items.',
   tag: tagOf(entry),
   permission: 'read',
   query,
   answers: { 200: { description: 'A page of encounters.', schema: pageSchema, example: worklistExample } },
   subject: () => ({ kind: entry.kind }),
   handler: (ports: QueryPorts) => async (context) => {
-    const { limit, page_token: pageToken, ...asked } = validate(query, context.req.query);
+    const { limit, page_token: pageToken, ...asked } = validate(query, withPlus(context.req, 'as_of'));
     const caller = callerOf(context);
-    const worklist = await readWorklist(ports, caller.workspace, selectionOf(asked), { limit, pageToken });
+    const { as_of, ...wanted } = asked;
+    const asOf = requestedAsOf(as_of, { sort: wanted.sort });
+    const selection = selectionOf(wanted);
+    const page = { limit, pageToken };
+    const worklist = await (asOf === undefined
+      ? readWorklist(ports, caller.workspace, selection, page)
+      : readWorklistAsOf(ports, caller.workspace, selection, { ...page, asOf }));
     await recordAccess(
       ports.eventLog,
       caller,
@@ -510,7 +523,7 @@ const readReadinessWorklist = endpoint({
 });
 
 function worklistView(
-  { items, next_page_token, counts, progress, today }: Worklist,
+  { items, next_page_token, counts, progress, today }: Omit<Worklist, 'settings'>,
   { state, rule }: z.infer<typeof worklistFilterSchema>,
 ): z.infer<typeof pageSchema> {
   return {

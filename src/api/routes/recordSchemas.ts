@@ -17,7 +17,14 @@ import {
   recordsSorts,
 } from '../../modules/records/queries/lists.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
-import { pageQuerySchema, wholeNumber, withPlus, writeCondition } from '../schemas/parameters.ts';
+import {
+  asOfQuerySchema,
+  pageQuerySchema,
+  requestedAsOf,
+  wholeNumber,
+  withPlus,
+  writeCondition,
+} from '../schemas/parameters.ts';
 import { alwaysTrue, fieldMessageSchema, versionNumber } from '../schemas/records.ts';
 import { type IdempotencyPorts, idempotencyKey, withIdempotency } from '../server/idempotency.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
@@ -91,7 +98,7 @@ function parametersOf(entry: CatalogEntry, { field, by }: FilterField): [string,
 /** Returns the query schema of a kind's list: the parameters of any list, and those of its filters. */
 export function recordsQuerySchema(entry: CatalogEntry) {
   const filters = entry.filters.flatMap((filter) => parametersOf(entry, filter));
-  return pageQuerySchema.extend({
+  return pageQuerySchema.extend(asOfQuerySchema.shape).extend({
     sort: sortSchema,
     updated_since: sinceSchema,
     consistency: consistencySchema,
@@ -109,14 +116,19 @@ export async function requestedRecords(
   entry: CatalogEntry,
   schema: ReturnType<typeof recordsQuerySchema>,
 ): Promise<{ request: RecordsRequest; asked: Record<string, unknown> }> {
-  const dates = ['updated_since', ...entry.filters.flatMap(datesOf)];
+  const dates = ['as_of', 'updated_since', ...entry.filters.flatMap(datesOf)];
   const query = validate(schema, withPlus(req, ...dates));
   const { limit, page_token: pageToken, ...asked } = query;
   const { sort, updated_since, consistency } = query;
+  const asOf = requestedAsOf(query.as_of, {
+    updated_since,
+    'sort=-updated_at': sort === '-updated_at' ? sort : undefined,
+    'consistency=eventual': consistency === 'eventual' ? consistency : undefined,
+  });
   const filters = entry.filters.flatMap((filter) => filterOf(entry, filter, asked));
   const since = updated_since === undefined ? undefined : await sinceOf(ports, updated_since);
   return {
-    request: { limit, pageToken, sort, filters, since, consistency },
+    request: { limit, pageToken, sort, filters, since, consistency, asOf },
     asked: { limit, pageToken, ...asked },
   };
 }

@@ -53,7 +53,8 @@ function listRecords(entry: CatalogEntry) {
       'not change between two pages is neither omitted nor repeated. A record that is sent in the ' +
       'meantime keeps its place in the order of creation; sorted by last change, it moves to the front ' +
       'and may be missing from the following pages: to get it, request again with the ' +
-      '`Chartledger-Position` of the first page as `updated_since`.',
+      '`Chartledger-Position` of the first page as `updated_since`. With `as_of`, the list is as of that time, in the order of ' +
+      'creation: filters apply to what the fields were then, and what has been erased since is omitted.',
     tag: tagOf(entry),
     permission: onKind('read', kind),
     query,

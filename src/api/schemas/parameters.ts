@@ -121,6 +121,33 @@ export function requestedMoment(req: Pick<Request, 'query'>): { moment: Moment; 
   return { moment: { asOf: instantOf(query.as_of as string) }, query };
 }
 
+/** Query of a list that may be as of an earlier time. */
+export const asOfQuerySchema = z.object({
+  as_of: requiredDate(
+    '2026-03-14T12:00:00Z',
+    'The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain ' +
+      'date means its first moment; a time without an offset is UTC; not in the future',
+  ).optional(),
+});
+
+/**
+ * Returns the time that a list is to be of, in milliseconds since 1970; undefined for the present. `others`: parameters that it cannot be
+ * combined with. Throws `validation_failed`.
+ */
+export function requestedAsOf(
+  as_of: string | undefined,
+  others: Record<string, unknown> = {},
+): number | undefined {
+  if (as_of === undefined) return undefined;
+  const at = instantOf(as_of);
+  const [other] = Object.entries(others).find(([, value]) => value !== undefined) ?? [];
+  const message = other
+    ? `must not be sent together with ${other}`
+    : at > Date.now() && 'must not be in the future';
+  if (message) throw validationError([{ field: 'as_of', message }]);
+  return at;
+}
+
 const callerId = identifier('', '');
 
 /** Returns what a request is about, as far as it names it with identifiers that records can have. */

@@ -6,7 +6,13 @@ const RETRY_AFTER_SECONDS = 2;
 
 /** Returns the refusal of a request, or of its body, while too many others are under way. */
 export function overloaded(
-  what: 'requests' | 'request bodies' | 'batches' | 'reads of events' | 'reconciliations' = 'request bodies',
+  what:
+    | 'requests'
+    | 'request bodies'
+    | 'batches'
+    | 'reads of events'
+    | 'reconciliations'
+    | 'comparisons' = 'request bodies',
 ): ServiceError {
   return new ServiceError('overloaded', `Too many ${what} are in progress. Try again in a moment.`, {
     retryAfterSeconds: RETRY_AFTER_SECONDS,

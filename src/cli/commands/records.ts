@@ -122,6 +122,7 @@ interface GetOptions extends ServiceOptions {
 
 interface ListOptions extends ServiceOptions {
   limit?: number;
+  asOf?: string;
   json?: boolean;
 }
 
@@ -162,18 +163,23 @@ function fieldLines({ version, created_at, updated_at, record }: RecordView): st
 }
 
 async function list(kind: string, options: ListOptions, command: Command): Promise<void> {
-  const { limit = Number.POSITIVE_INFINITY, json, ...service } = options;
+  const { limit = Number.POSITIVE_INFINITY, asOf, json, ...service } = options;
   const entry = catalogEntry(kind);
   await untilInterrupted(async (signal) => {
-    const pages = pagesOf(await serviceClient(command, service, signal), entry, limit);
+    const pages = pagesOf(await serviceClient(command, service, signal), entry, limit, asOf);
     await print(json ? jsonOf(pages) : tableOf(pages, entry));
   });
 }
 
-async function* pagesOf(client: ServiceClient, { plural }: CatalogEntry, limit: number) {
+async function* pagesOf(
+  client: ServiceClient,
+  { plural }: CatalogEntry,
+  limit: number,
+  as_of: string | undefined,
+) {
   let token: string | undefined;
   for (let left = limit; left > 0; ) {
-    const query = { limit: Math.min(left, RECORDS_PAGE), page_token: token };
+    const query = { limit: Math.min(left, RECORDS_PAGE), page_token: token, as_of };
     const page = await client.getJson(recordsPageSchema, `/integration/${plural}`, { query });
     yield page;
     left -= page.items.length;
@@ -247,10 +253,19 @@ export function addRecordsCommands(records: Command): void {
     'read',
   )
     .option('--limit <n>', 'only the first n records (default: all)', parsePositive)
+    .option(
+      '--as-of <time>',
+      'list them as of this time: an ISO 8601 date or date-time; what has been erased since is omitted',
+      parseMoment,
+    )
     .option('--json', 'print a JSON array')
     .addHelpText(
       'after',
-      example('export CHARTLEDGER_API_KEY=clk_…', 'chartledger records list payer --limit 100'),
+      example(
+        'export CHARTLEDGER_API_KEY=clk_…',
+        'chartledger records list payer --limit 100',
+        'chartledger records list patient --as-of 2026-03-01 --json > patients.json',
+      ),
     )
     .action(list);
   addSearchCommand(records);

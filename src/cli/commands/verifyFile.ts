@@ -198,6 +198,7 @@ const reportTitles: Record<ReportManifest['report'], string> = {
   audit: 'The audit trail',
   disclosures: 'The disclosures',
   history: 'The history',
+  diff: 'The differences',
   file: 'A signed file',
 };
 

@@ -35,6 +35,7 @@ const accessTexts: Record<AccessAction, string> = {
   'record.unchanged': 'Unchanged records skipped',
   'record.dry_run': 'Dry runs answered',
   'record.changes': 'Changes of a sender read',
+  'record.diff': 'Two moments compared',
   'record.undo': 'Undo planned or applied',
   'record.batch': 'Batch lines refused',
   'file.signed': 'File signed',

@@ -1,14 +1,29 @@
 import { Readable } from 'node:stream';
 import type { Request } from 'express';
 import { z } from 'zod';
+import { differenceSelection, differencesQuerySchema } from '../../api/routes/differences.ts';
 import type { AppPorts } from '../../api/routes/index.ts';
 import { subjectKinds } from '../../domain/records/catalog.ts';
 import { diffFields } from '../../domain/records/fold.ts';
 import { requiredDate } from '../../domain/records/schema/fields.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import type { RecordFields } from '../../domain/records/schema/kind.ts';
-import { validate } from '../../domain/records/schema/validation.ts';
-import { changesText, recordedChanges, recordedUndo } from '../../modules/audit/changes.ts';
+import { validate, validationError } from '../../domain/records/schema/validation.ts';
+import {
+  type ChangeFormat,
+  changeFormats,
+  changesText,
+  recordedChanges,
+  recordedUndo,
+} from '../../modules/audit/changes.ts';
+import {
+  DifferenceCounts,
+  differenceOf,
+  differences,
+  differencesText,
+  recordedDifferences,
+  sendersOf,
+} from '../../modules/audit/differences.ts';
 import type { UserDirectory } from '../../modules/auth/users.ts';
 import { readSources } from '../../modules/integrations/sources.ts';
 import {
@@ -17,7 +32,11 @@ import {
   undoActions,
   undoActionTexts,
 } from '../../modules/records/commands/undo.ts';
-import type { ChangedField, ChangedRecord } from '../../modules/records/queries/changes.ts';
+import type {
+  ChangedField,
+  ChangedRecord,
+  DifferenceSelection,
+} from '../../modules/records/queries/changes.ts';
 import type { LaterWrite, WriteSelection } from '../../modules/records/queries/selectedWrites.ts';
 import { filterForm, input, messageOf, select } from '../components/forms.ts';
 import { breadcrumb } from '../components/layout.ts';
@@ -92,6 +111,11 @@ export function changesRoutes(ports: Ports): DashboardRoute[] {
       ...{ method: 'get', path: `${path}/export`, roles, query: [...parameters, 'format'] },
       handle: (visit) => changesFile(ports, visit),
     },
+    { method: 'get', path: `${path}/diff`, roles, query, handle: (visit) => diffPage(ports, visit) },
+    {
+      ...{ method: 'get', path: `${path}/diff/export`, roles, query: [...parameters, 'format'] },
+      handle: (visit) => diffFile(ports, visit),
+    },
     { method: 'get', path: `${path}/undo`, roles, query, handle: (visit) => undoPage(ports, visit) },
     { method: 'post', path: `${path}/undo`, roles: admins, handle: (visit) => undo(ports, visit) },
   ];
@@ -102,6 +126,7 @@ async function selectionForm(
   path: string,
   workspace: string,
   sent: Record<string, string>,
+  labels: [from: string, to: string],
   refusal?: Refusal,
 ): Promise<Html> {
   const field = (name: string, label: string) => ({
@@ -118,7 +143,7 @@ async function selectionForm(
     path: path,
     limits: sent,
     isOpen: refusal !== undefined || Object.keys(sent).length === 0,
-    fields: html`${momentInputs(instant('from', 'From'), instant('to', 'Before'))}
+    fields: html`${momentInputs(instant('from', labels[0]), instant('to', labels[1]))}
 ${choice('principal', 'Written by', 'Anyone', principalChoices(ports, workspace))}
 ${choice('source', 'Source', 'Any source', sources)}
 ${choice('kind', 'Kind', 'Any kind', kinds)}
@@ -136,24 +161,32 @@ async function readSome<Item>(parts: AsyncIterable<Item[]>): Promise<{ items: It
   return { items, isAll: true };
 }
 
+interface SelectionPage {
+  title: string;
+  path: string;
+  lead: Html;
+  /** What the two moments are called. */
+  labels?: [from: string, to: string];
+}
+
 /** A page with the form, and with what `show` makes of the selection once there is one. */
 async function selectionPage(
   ports: Ports,
   { req, workspace }: Visit,
-  { title, path, lead }: { title: string; path: string; lead: Html },
-  show: (selection: WriteSelection, sent: Record<string, string>) => Promise<Html>,
+  { title, path, lead, labels = ['From', 'Before'] }: SelectionPage,
+  show: (filled: ReturnType<typeof filledQuery>, sent: Record<string, string>) => Promise<Html>,
 ): Promise<Reply> {
   const filled = filledQuery(req);
   const sent = textsOf({ query: filled });
   let found: Html | undefined;
   let refusal: Refusal | undefined;
   try {
-    if (Object.keys(sent).length > 0) found = await show(selectionOf(filled), sent);
+    if (Object.keys(sent).length > 0) found = await show(filled, sent);
   } catch (error) {
     refusal = problemOf(error);
   }
   const body = html`${lead}
-${await selectionForm(ports, path, workspace, sent, refusal)}
+${await selectionForm(ports, path, workspace, sent, labels, refusal)}
 ${found}`;
   return { page: { title, section: SECTION, body, ...(refusal && { status: refusal.status }) } };
 }
@@ -162,20 +195,123 @@ function changesPage(ports: Ports, visit: Visit): Promise<Reply> {
   const { workspace, caller } = visit;
   const path = changesPath(workspace);
   const lead = html`<h1>${SECTION}</h1>
-<p>What a key, a user or a source changed: each field before and after, and whether somebody else wrote it since.</p>`;
-  return selectionPage(ports, visit, { title: SECTION, path, lead }, async (selection, sent) => {
-    const { items, isAll } = await readSome(recordedChanges(ports, caller, selection));
+<p>What a key, a user or a source changed: each field before and after, and whether somebody else wrote it since. To see what is different in the end, <a href="${changesPath(workspace, '/diff')}">compare two moments</a>.</p>`;
+  return selectionPage(ports, visit, { title: SECTION, path, lead }, async (filled, sent) => {
+    const { items, isAll } = await readSome(recordedChanges(ports, caller, selectionOf(filled)));
     if (items.length === 0) return empty('Nothing was changed by these writes.');
     const shown = items.slice(0, MOST_LISTED);
     await ports.names.learn(laterWriters(shown.flatMap(({ fields }) => fields.map(({ since }) => since))));
     const fields = items.reduce((sum, one) => sum + one.fields.length, 0);
-    const file = (format: string, label: string) =>
-      html`<a role="button" class="outline secondary" href="${changesPath(workspace, '/export', { ...sent, format })}" download>${label}</a>`;
+    const file = exportLinks(workspace, '/export', sent);
     return html`<h2>Changed</h2>
 <p>${figure(fields, 'field')} of ${figure(items.length, 'record')}${!isAll && html`; only the first ${figure(MOST_RECORDS, 'record')} are counted`}.${items.length > MOST_LISTED && ` The first ${MOST_LISTED} records are listed; the files have all of them.`}</p>
-<div class="actions">${file('csv', 'Export as CSV')} ${file('json', 'Export as JSON')} <a role="button" class="outline" href="${changesPath(workspace, '/undo', sent)}">Plan an undo</a></div>
+<div class="actions">${file} <a role="button" class="outline" href="${changesPath(workspace, '/undo', sent)}">Plan an undo</a></div>
 ${table('Changed fields', changeColumns(ports, workspace), shown.flatMap(rowsOf))}`;
   });
+}
+
+const exportLinks = (workspace: string, suffix: string, sent: Record<string, string>): Html[] =>
+  changeFormats.map(
+    (format) =>
+      html`<a role="button" class="outline secondary" href="${changesPath(workspace, suffix, { ...sent, format })}" download>Export as ${format.toUpperCase()}</a> `,
+  );
+
+/** The fields of the form, by the parameters of the interface. */
+const formFields: Record<string, string> = { since: 'from', until: 'to' };
+
+/** Returns the differences that a query selects. Throws `validation_failed`. */
+function differencesOf({ from: since, to: until, ...others }: Record<string, unknown>): DifferenceSelection {
+  try {
+    const sent = { ...others, since, ...(until !== undefined && { until }) };
+    return differenceSelection(validate(differencesQuerySchema, sent));
+  } catch (error) {
+    const { details } = problemOf(error);
+    if (details === undefined) throw error;
+    throw validationError(details.map((one) => ({ ...one, field: formFields[one.field] ?? one.field })));
+  }
+}
+
+function diffPage(ports: Ports, visit: Visit): Promise<Reply> {
+  const { workspace, caller } = visit;
+  const title = 'Compare two moments';
+  const lead = html`${breadcrumb([{ text: SECTION, path: `/workspaces/${workspace}/changes` }])}
+<h1>${title}</h1>
+<p>What is different in the workspace at a later moment from what it was before. Only the result counts: a field that was changed and changed back is no difference.</p>`;
+  const page = { title, path: changesPath(workspace, '/diff'), lead };
+  return selectionPage(ports, visit, { ...page, labels: ['Then', 'Later'] }, async (filled, sent) => {
+    const compared = await recordedDifferences(ports, caller, differencesOf(filled));
+    const { items, isAll } = await readSome(compared.parts());
+    if (items.length === 0) return empty('There is no difference.');
+    const counts = new DifferenceCounts();
+    for (const item of items) counts.add(item);
+    const shown = items.slice(0, MOST_LISTED);
+    await ports.names.learn([...counts.principals, ...sendersOf(shown)]);
+    const { records, fields, senders } = counts.view((principal) => ports.names.nameOf(principal));
+    return html`<h2>Different</h2>
+${!isAll && html`<p>Only the first ${figure(MOST_RECORDS, 'record')} are counted.</p>`}
+${table(
+  'Records by kind',
+  [
+    { title: 'Kind', isHeader: true, cell: ([kind]) => titleOf(kind) },
+    ...differences.map((one) => ({
+      title: titleOf(one),
+      cell: ([, of]: [string, Record<string, number>]) => (of[one] ?? 0).toLocaleString('en-US'),
+    })),
+  ],
+  Object.entries(records),
+)}
+${table(
+  'Fields of changed records',
+  [
+    { title: 'Field', isHeader: true, cell: ([name]) => fieldOfKind(name) },
+    { title: 'Records', cell: ([, count]) => count.toLocaleString('en-US') },
+  ],
+  Object.entries(fields),
+)}
+${table(
+  'Fields by sender',
+  [
+    { title: 'Sender of the last write', isHeader: true, cell: ({ principal }) => who(principal) },
+    { title: 'Fields', cell: (one) => one.fields.toLocaleString('en-US') },
+    { title: 'Records', cell: (one) => one.records.toLocaleString('en-US') },
+  ],
+  senders,
+)}
+<h2>Records</h2>
+${items.length > MOST_LISTED && html`<p>The first ${MOST_LISTED} records are listed; the files have all of them.</p>`}
+<div class="actions">${exportLinks(workspace, '/diff/export', sent)}</div>
+${table('Differences', differenceColumns(ports, workspace), shown.flatMap(rowsOf))}`;
+  });
+}
+
+/** `patient.primary_insurance.policy_number`. */
+function fieldOfKind(name: string): Html {
+  const [kind = '', ...field] = name.split('.');
+  return html`<small class="muted">${titleOf(kind)}</small> ${fieldLabel(field.join('.'))}`;
+}
+
+function differenceColumns(ports: Ports, workspace: string): TableColumn<ChangeRow>[] {
+  return [
+    { title: 'Record', isHeader: true, cell: ({ record }) => recordLink(workspace, record) },
+    { title: 'What became of it', cell: ({ record }) => titleOf(differenceOf(record)) },
+    { title: 'Field', cell: ({ change }) => change && fieldLabel(change.field) },
+    { title: 'Then', cell: ({ change }) => change && fieldValue(change.from) },
+    { title: 'Later', cell: ({ change }) => change && fieldValue(change.to) },
+    {
+      title: 'Last write',
+      cell: ({ record, change = record.erasure }) =>
+        change && html`${time(change.at)}<br><small>${laterText(ports, change)}</small>`,
+    },
+  ];
+}
+
+async function diffFile(ports: Ports, { req, workspace, caller }: Visit): Promise<Reply> {
+  const { format: sent, ...query } = filledQuery(req);
+  const format = sent === 'json' ? 'json' : 'csv';
+  const selection = differencesOf(query);
+  const compared = await recordedDifferences(ports, caller, selection);
+  const body = Readable.from(differencesText(compared, ports.names, selection, format));
+  return { download: { ...typeOf('differences', workspace, format), body } };
 }
 
 interface ChangeRow {
@@ -231,9 +367,12 @@ async function changesFile(ports: Ports, { req, workspace, caller }: Visit): Pro
   const body = Readable.from(
     changesText(recordedChanges(ports, caller, selectionOf(query)), ports.names, format),
   );
-  const name = `changes-${workspace}-${new Date().toISOString().slice(0, 10)}.${format}`;
-  const type = format === 'csv' ? 'text/csv; charset=utf-8' : 'application/json';
-  return { download: { type, name, body } };
+  return { download: { ...typeOf('changes', workspace, format), body } };
+}
+
+function typeOf(what: string, workspace: string, format: ChangeFormat) {
+  const name = `${what}-${workspace}-${new Date().toISOString().slice(0, 10)}.${format}`;
+  return { name, type: format === 'csv' ? 'text/csv; charset=utf-8' : 'application/json' };
 }
 
 function undoPage(ports: Ports, visit: Visit): Promise<Reply> {
@@ -242,8 +381,9 @@ function undoPage(ports: Ports, visit: Visit): Promise<Reply> {
   const lead = html`${breadcrumb([{ text: SECTION, path: `/workspaces/${workspace}/changes` }])}
 <h1>Undo</h1>
 <p>Gives records the values from before the selected writes. What others wrote since stays, and nothing is removed from the history. An undo can be undone: select its request.</p>`;
-  return selectionPage(ports, visit, { title: 'Undo', path, lead }, async (selection, sent) => {
-    const { items, isAll } = await readSome(recordedUndo(ports, caller, selection, { dryRun: true }));
+  return selectionPage(ports, visit, { title: 'Undo', path, lead }, async (filled, sent) => {
+    const undoing = recordedUndo(ports, caller, selectionOf(filled), { dryRun: true });
+    const { items, isAll } = await readSome(undoing);
     if (items.length === 0) return empty('There is nothing to undo.');
     const shown = items.slice(0, MOST_LISTED);
     await ports.names.learn(laterWriters(shown.flatMap(({ fields }) => fields.map(({ by }) => by))));

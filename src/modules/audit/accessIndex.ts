@@ -295,6 +295,7 @@ const rangeActions: readonly AccessAction[] = [
   'record.search',
   'record.reconcile',
   'record.changes',
+  'record.diff',
   'record.undo',
   'record.readiness',
   'readiness.export',

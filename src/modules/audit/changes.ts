@@ -50,7 +50,7 @@ export async function* recordedUndo(
 }
 
 /** Returns where the log is read from: nothing that is selected is before. */
-async function startOf(
+export async function startOf(
   readModels: ReadModels,
   { workspace }: Caller,
   { since }: WriteSelection,
@@ -59,7 +59,7 @@ async function startOf(
 }
 
 /** The writes of the caller have ids of their own: the first access has that of the request. */
-async function recordVersions(
+export async function recordVersions(
   eventLog: UndoPorts['eventLog'],
   caller: Caller,
   about: Pick<AccessRecorded, 'action' | 'query'>,
@@ -73,6 +73,7 @@ export type ChangeFormat = (typeof changeFormats)[number];
 
 const header = [
   ...['kind', 'id', 'document_id', 'created', 'erased', 'field', 'from', 'to', 'version', 'changed_at'],
+  ...['principal_type', 'principal_id', 'principal_name'],
   ...[
     'since_version',
     'since_at',
@@ -95,7 +96,11 @@ export async function* changesText(
   yield format === 'csv' ? csvLine(header) : '[';
   let isFirst = true;
   for await (const records of parts) {
-    await names.learn(records.flatMap(({ fields }) => fields.flatMap(({ since }) => since?.principal ?? [])));
+    await names.learn(
+      records.flatMap(({ fields }) =>
+        fields.flatMap((one) => [one.principal, one.since?.principal ?? []].flat()),
+      ),
+    );
     const nameOf = names.nameOf.bind(names);
     for (const record of records) {
       const item = () => `${isFirst ? '' : ','}\n  ${JSON.stringify(itemOf(record, nameOf))}`;
@@ -106,12 +111,13 @@ export async function* changesText(
   if (format === 'json') yield '\n]\n';
 }
 
-type NameOf = (principal: Principal) => string | undefined;
+export type NameOf = (principal: Principal) => string | undefined;
 
 function linesOf({ kind, id, document_id, created, erased, fields }: ChangedRecord, nameOf: NameOf): string {
   const about = [kind, id, document_id, yesOrNo(created), yesOrNo(erased)];
-  const cells = ({ field, from, to, version, at, since }: ChangedField) => [
-    ...[field, cell(from), cell(to), version, at, since?.version, since?.at],
+  const cells = ({ field, from, to, version, at, principal, since }: ChangedField) => [
+    ...[field, cell(from), cell(to), version, at, principal.type, principal.id, nameOf(principal)],
+    ...[since?.version, since?.at],
     ...[since?.principal.type, since?.principal.id, since && nameOf(since.principal)],
     since && cell(since.value),
   ];
@@ -122,14 +128,17 @@ function linesOf({ kind, id, document_id, created, erased, fields }: ChangedReco
 const yesOrNo = (is: boolean) => (is ? 'yes' : 'no');
 
 /** The cell of a value; empty for none. */
-const cell = (value: unknown) => (value === null ? '' : String(value));
+export const cell = (value: unknown) => (value === null ? '' : String(value));
+
+/** Returns a write with what its sender is called. */
+export function withName<Write extends { principal: Principal }>(write: Write, nameOf: NameOf) {
+  return { ...write, principal: { ...write.principal, name: nameOf(write.principal) ?? null } };
+}
 
 function itemOf({ versions, fields, ...record }: ChangedRecord, nameOf: NameOf) {
   const named = fields.map(({ since, ...field }) => ({
-    ...field,
-    ...(since && {
-      since: { ...since, principal: { ...since.principal, name: nameOf(since.principal) ?? null } },
-    }),
+    ...withName(field, nameOf),
+    ...(since && { since: withName(since, nameOf) }),
   }));
   return { ...record, versions: versions.map(({ version }) => version), fields: named };
 }

@@ -34,6 +34,7 @@ export const accessActions = [
   'record.unchanged',
   'record.dry_run',
   'record.changes',
+  'record.diff',
   'record.undo',
   'record.batch',
   'file.imported',

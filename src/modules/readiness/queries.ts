@@ -5,7 +5,13 @@ import { dayAt } from '../../domain/records/schema/timeZones.ts';
 import { gone, notFound, ServiceError } from '../../platform/errors.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import type { Billing } from './billing.ts';
-import { BillingHistory, type CausedFinding, ReadinessReplay, type Step } from './replay.ts';
+import {
+  BillingHistory,
+  type CachedSteps,
+  type CausedFinding,
+  ReadinessReplay,
+  type Step,
+} from './replay.ts';
 import { repairsIn, usedVersions } from './rules/facts.ts';
 import { type Filing, filingOf } from './rules/filing.ts';
 import { appliesAt, readinessState } from './rules/index.ts';
@@ -39,19 +45,19 @@ export interface Readiness {
 
 /**
  * Resolves with whether an encounter can be billed now, or as of a moment (milliseconds since 1970) by what was
- * recorded up to then: what is in the way, since when, and because of which event. From the log alone. Rejects with
- * `not_found`, `gone`, `unreadable` and `unavailable`.
+ * recorded up to then: what is in the way, since when, and because of which event. From the log alone. `remembered`: what was read
+ * for other encounters of the workspace as of the same moment. Rejects with `not_found`, `gone`, `unreadable` and `unavailable`.
  */
 export async function readReadiness(
   ports: QueryPorts,
   workspace: string,
   encounterId: string,
   asOf: number | undefined,
+  remembered?: CachedSteps,
 ): Promise<Readiness> {
   const at = asOf ?? Date.now();
-  const steps = await new BillingHistory(ports, workspace, asOf ?? Number.POSITIVE_INFINITY).steps(
-    encounterId,
-  );
+  const until = asOf ?? Number.POSITIVE_INFINITY;
+  const steps = await new BillingHistory(ports, workspace, until, remembered).steps(encounterId);
   const replay = new ReadinessReplay(encounterId);
   for (const [index, step] of steps.entries()) {
     replay.apply(step);

@@ -180,7 +180,8 @@ async function* alongLists(
   }
 }
 
-function isWanted(entry: WorklistEntry, selection: WorklistSelection): boolean {
+/** Whether an encounter matches a selection, apart from its state. */
+export function isWanted(entry: WorklistEntry, selection: WorklistSelection): boolean {
   const { from = '', to = '9999-12-31' } = selection;
   const day = entry.date_of_service && dayOf(entry.date_of_service);
   const isIn = !isOfDays(selection) || (day !== undefined && day >= from && day <= to);

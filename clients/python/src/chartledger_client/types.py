@@ -1506,7 +1506,7 @@ class WorklistCountsStates(TypedDict):
 
 
 class WorklistCounts(TypedDict):
-    """How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter"""
+    """How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter, and with `as_of`"""
 
     # Encounters in each state; with the filter `rule`, only those with a finding of that rule
     states: WorklistCountsStates
@@ -1538,7 +1538,7 @@ class Worklist(TypedDict):
     items: list[WorklistItem]
     # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter
+    # How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter, and with `as_of`
     counts: WorklistCounts | None
     # How up to date the list is
     progress: WorklistProgress
@@ -2756,6 +2756,8 @@ class ReadQuery(TypedDict):
 class ListQuery(TypedDict):
     # Items per page, 1 to 1,000
     limit: NotRequired[int]
+    # The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain date means its first moment; a time without an offset is UTC; not in the future
+    as_of: NotRequired[str]
     # Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change
     sort: NotRequired[Literal["created_at", "-updated_at"]]
     # Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC
@@ -2767,6 +2769,8 @@ class ListQuery(TypedDict):
 class EncounterListQuery(TypedDict):
     # Items per page, 1 to 1,000
     limit: NotRequired[int]
+    # The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain date means its first moment; a time without an offset is UTC; not in the future
+    as_of: NotRequired[str]
     # Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change
     sort: NotRequired[Literal["created_at", "-updated_at"]]
     # Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC
@@ -2816,6 +2820,8 @@ class WorklistQuery(TypedDict):
     answered: NotRequired[bool]
     # `filing`: by the last day on which the payer takes a claim, the earliest first, and then those without a filing limit
     sort: NotRequired[Literal["filing"]]
+    # The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain date means its first moment; a time without an offset is UTC; not in the future
+    as_of: NotRequired[str]
 
 
 class SearchQuery(TypedDict):

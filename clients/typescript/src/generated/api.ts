@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List payers
-         * @description The payers of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The payers of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`. With `as_of`, the list is as of that time, in the order of creation: filters apply to what the fields were then, and what has been erased since is omitted.
          *
          *     Needs the permission `read` or `read:payer`.
          */
@@ -135,7 +135,7 @@ export interface paths {
         };
         /**
          * List patients
-         * @description The patients of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The patients of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`. With `as_of`, the list is as of that time, in the order of creation: filters apply to what the fields were then, and what has been erased since is omitted.
          *
          *     Needs the permission `read` or `read:patient`.
          */
@@ -257,7 +257,7 @@ export interface paths {
         };
         /**
          * List providers
-         * @description The providers of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The providers of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`. With `as_of`, the list is as of that time, in the order of creation: filters apply to what the fields were then, and what has been erased since is omitted.
          *
          *     Needs the permission `read` or `read:provider`.
          */
@@ -379,7 +379,7 @@ export interface paths {
         };
         /**
          * List facilities
-         * @description The facilities of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The facilities of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`. With `as_of`, the list is as of that time, in the order of creation: filters apply to what the fields were then, and what has been erased since is omitted.
          *
          *     Needs the permission `read` or `read:facility`.
          */
@@ -501,7 +501,7 @@ export interface paths {
         };
         /**
          * List encounters
-         * @description The encounters of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`.
+         * @description The encounters of the workspace, in the order of their creation or by their last change, including every write that was answered before the request (see `consistency`). With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. A record that does not change between two pages is neither omitted nor repeated. A record that is sent in the meantime keeps its place in the order of creation; sorted by last change, it moves to the front and may be missing from the following pages: to get it, request again with the `Chartledger-Position` of the first page as `updated_since`. With `as_of`, the list is as of that time, in the order of creation: filters apply to what the fields were then, and what has been erased since is omitted.
          *
          *     Needs the permission `read` or `read:encounter`.
          */
@@ -695,7 +695,7 @@ export interface paths {
         };
         /**
          * List encounters by what is in the way of billing them
-         * @description The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service with days and no filter but `owner`, `answered` and `billed`; by deadline with `sort=filing`), and how many there are in each state and by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a short delay if there are many: `progress` says how up to date the list is. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. An encounter that changes between two pages may be on both, or on neither. The readiness of an encounter says since when a finding has existed, and who caused it.
+         * @description The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service with days and no filter but `owner`, `answered` and `billed`; by deadline with `sort=filing`), and how many there are in each state and by rule. A change to a payer, provider or facility reaches all encounters that depend on it, with a short delay if there are many: `progress` says how up to date the list is. With filters, a page may have fewer items than `limit`, or none: the list continues as long as there is a `next_page_token`. An encounter that changes between two pages may be on both, or on neither. The readiness of an encounter says since when a finding has existed, and who caused it. With `as_of`, each encounter is evaluated by the records and settings of that time, in the order of creation; this takes longer, so pages have fewer items.
          *
          *     Needs the permission `read`.
          */
@@ -1062,6 +1062,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what is different between two moments
+         * @description What is different in the workspace at `until` from what it was at `since`, one line of JSON per record or document: what became of it (`created`, `changed`, `removed`, `erased`), and each field with both values, and its last write in between. Only the result counts: a field that was changed and changed back is no difference, and neither is a document that was uploaded and removed. A record that was created and voided is created. Of a record that was erased in between, only that is reported; nothing of one that was erased later. The first line has both moments. The last one, `end`, has the counts by kind, field and sender; if it is missing, the response is incomplete. Every event recorded since `since` is read.
+         *
+         *     Needs the permission `read` or `read:payer` or `read:patient` or `read:provider` or `read:facility` or `read:encounter` or `read:document`.
+         */
+        get: operations["readDiff"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/hl7/v2": {
         parameters: {
             query?: never;
@@ -1117,7 +1139,7 @@ export interface paths {
         };
         /**
          * List the documents of an encounter
-         * @description The documents of the encounter, in the order of their creation, with every write that was answered before the request.
+         * @description The documents of the encounter, in the order of their creation, with every write that was answered before the request; with `as_of`, as of that time, including those that have been removed since.
          *
          *     Needs the permission `read` or `read:document`.
          */
@@ -1461,7 +1483,7 @@ export interface paths {
         };
         /**
          * Read every record of a kind
-         * @description Every record of a kind in the workspace, one line of JSON each, in the view that the key has on `GET /events`. Use it to start consuming the stream without processing it from its first event. The first line and the header `Chartledger-Position` contain the position after which to continue with `GET /events`. A record may be newer than this position: skip events whose `version` is not higher than the one here. `record` has the fields as they were sent, merged. The last line, `end`, says how many records there were; if it is missing, the snapshot is incomplete and must be read again. `unreadable` counts additional records that are omitted because one of their events cannot be read; lists name them. Erased records are not included.
+         * @description Every record of a kind in the workspace, one line of JSON each, in the view that the key has on `GET /events`. Use it to start consuming the stream without processing it from its first event. The first line and the header `Chartledger-Position` contain the position after which to continue with `GET /events`. A record may be newer than this position: skip events whose `version` is not higher than the one here. `record` has the fields as they were sent, merged. The last line, `end`, says how many records there were; if it is missing, the snapshot is incomplete and must be read again. `unreadable` counts additional records that are omitted because one of their events cannot be read; lists name them. Erased records are not included. With `as_of`, the records are as of that time, and the events after the position lead from there to the present; in the de-identified view, it must be the beginning of a year.
          *
          *     Needs the permission `events` or `events:deidentified`.
          */
@@ -4266,7 +4288,7 @@ export interface components {
             items: components["schemas"]["WorklistItem"][];
             /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter */
+            /** @description How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter, and with `as_of` */
             counts: {
                 /** @description Encounters in each state; with the filter `rule`, only those with a finding of that rule */
                 states: {
@@ -5882,6 +5904,8 @@ export interface operations {
                 limit?: number;
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
+                /** @description The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain date means its first moment; a time without an offset is UTC; not in the future */
+                as_of?: string;
                 /** @description Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change */
                 sort?: "created_at" | "-updated_at";
                 /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
@@ -6176,6 +6200,8 @@ export interface operations {
                 limit?: number;
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
+                /** @description The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain date means its first moment; a time without an offset is UTC; not in the future */
+                as_of?: string;
                 /** @description Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change */
                 sort?: "created_at" | "-updated_at";
                 /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
@@ -6472,6 +6498,8 @@ export interface operations {
                 limit?: number;
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
+                /** @description The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain date means its first moment; a time without an offset is UTC; not in the future */
+                as_of?: string;
                 /** @description Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change */
                 sort?: "created_at" | "-updated_at";
                 /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
@@ -6766,6 +6794,8 @@ export interface operations {
                 limit?: number;
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
+                /** @description The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain date means its first moment; a time without an offset is UTC; not in the future */
+                as_of?: string;
                 /** @description Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change */
                 sort?: "created_at" | "-updated_at";
                 /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
@@ -7060,6 +7090,8 @@ export interface operations {
                 limit?: number;
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
+                /** @description The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain date means its first moment; a time without an offset is UTC; not in the future */
+                as_of?: string;
                 /** @description Default `created_at`: in the order of creation. `-updated_at`: most recently sent first; `limit` and `page_token` then follow the last change */
                 sort?: "created_at" | "-updated_at";
                 /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at or after this time (ISO 8601). A plain date means its first moment; a time without an offset is UTC */
@@ -7550,6 +7582,8 @@ export interface operations {
                 answered?: boolean;
                 /** @description `filing`: by the last day on which the payer takes a claim, the earliest first, and then those without a filing limit */
                 sort?: "filing";
+                /** @description The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain date means its first moment; a time without an offset is UTC; not in the future */
+                as_of?: string;
             };
             header?: never;
             path?: never;
@@ -8272,6 +8306,48 @@ export interface operations {
             };
         };
     };
+    readDiff: {
+        parameters: {
+            query: {
+                /** @description The earlier moment. A plain date means its first moment; a time without an offset is UTC */
+                since: string;
+                /** @description The later moment, after `since` and not in the future; default: now */
+                until?: string;
+                /** @description Only this kind of record, or documents */
+                kind?: "payer" | "patient" | "provider" | "facility" | "encounter" | "document";
+                /** @description Only fields whose last write in between is by the key, user or operator with this id */
+                principal?: string;
+                /** @description Only fields whose last write in between is from a message of this source */
+                source?: string;
+                /** @description Only fields whose last write in between is of this request */
+                request?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The differences, in the order in which the records were first changed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     receiveHl7Messages: {
         parameters: {
             query?: never;
@@ -8347,6 +8423,8 @@ export interface operations {
                 limit?: number;
                 /** @description The `next_page_token` of the previous page */
                 page_token?: string;
+                /** @description The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain date means its first moment; a time without an offset is UTC; not in the future */
+                as_of?: string;
             };
             header?: never;
             path: {
@@ -9237,6 +9315,8 @@ export interface operations {
     readSnapshot: {
         parameters: {
             query: {
+                /** @description The list as of this time: everything as its last version recorded at or before it, without what has been erased since. A plain date means its first moment; a time without an offset is UTC; not in the future */
+                as_of?: string;
                 /** @description The kind of record */
                 kind: "payer" | "patient" | "provider" | "facility" | "encounter";
                 /** @description Default `full`, or `deidentified` for a key that is allowed no other view */

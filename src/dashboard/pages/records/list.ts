@@ -33,7 +33,8 @@ import {
   textsOf,
   unlessBehind,
 } from '../../components/recordTable.ts';
-import { fieldLabel, leftOut, tryAgain } from '../../components/text.ts';
+import { fieldLabel, leftOut, time, tryAgain } from '../../components/text.ts';
+import { momentInputs, shownMoment, zoneParameter } from '../../components/time.ts';
 import { recordPath, recordsPath } from '../../components/urls.ts';
 import { readReferredNames } from './shared.ts';
 
@@ -55,7 +56,8 @@ function recordFilter(
     isOpen: refusal !== undefined,
     fields: html`<input type="hidden" name="kind" value="${entry.plural}">
 ${entry.filters.map((filter) => filterField(entry, filter, sent, refusal))}
-${select({ name: 'sort', label: 'Order', value: sent.sort ?? '-updated_at', options: sorts })}`,
+${select({ name: 'sort', label: 'Order', value: sent.sort ?? '-updated_at', options: sorts })}
+${momentInputs({ name: 'as_of', label: 'As of', value: shownMoment(sent.as_of), step: 1, error: messageOf(refusal?.details, 'as_of') })}`,
   });
 }
 
@@ -110,7 +112,14 @@ async function readRecordList(
   const { kind: _kind, id: _id, ...sent } = filledQuery(req);
   const limits = withoutPage(textsOf({ query: sent }));
   const filter = (refusal?: Refusal) => recordFilter(workspace, entry, limits, refusal);
-  const query = { limit: String(RECORDS_A_PAGE), sort: '-updated_at', ...sent } as Request['query'];
+  const { as_of: asOf } = limits;
+  // As of a time there is one order, whatever the form says.
+  const order = asOf === undefined ? {} : { sort: 'created_at' };
+  const query = {
+    ...{ limit: String(RECORDS_A_PAGE), sort: '-updated_at' },
+    ...sent,
+    ...order,
+  } as Request['query'];
   try {
     const reading = requestedRecords(ports, { req: { query } }, entry, recordsQuerySchema(entry));
     const read = reading.then(async ({ request, asked }) => ({
@@ -127,10 +136,15 @@ async function readRecordList(
     await recordAccess(ports.eventLog, caller, list, ...accesses);
     const { sort = '-updated_at' } = limits;
     const address = (by: string) => listAddress(workspace, entry, { ...limits, sort: by });
-    const counted = await countRecords(ports, kindPartition(workspace, entry.kind), found.request);
+    const counted =
+      asOf === undefined
+        ? await countRecords(ports, kindPartition(workspace, entry.kind), found.request)
+        : undefined;
+    const table = { workspace, entry, records: page.items, names };
     const body = html`${filter()}
+${asOf && html`<p>As of ${time(asOf)}, without what has been erased since.</p>`}
 ${page.items.length > 0 && total(counted, entry.kind, entry.plural)}
-${recordTable({ workspace, entry, records: page.items, names, sorting: { sort, address } })}
+${recordTable(asOf === undefined ? { ...table, sorting: { sort, address } } : { ...table, asOf })}
 ${leftOut(page.unreadable)}
 ${pageLinks(req, { token: page.next_page_token, by: 'list', isShort: page.items.length === 0, part: 'list' })}`;
     return { body, status: 200 };
@@ -162,7 +176,7 @@ export function recordsRoutes(ports: FindPorts): DashboardRoute[] {
       method: 'get',
       path: '/workspaces/:workspace/records',
       roles: recordReaders,
-      query: ['kind', 'id', ...listParameters],
+      query: ['kind', 'id', ...listParameters, zoneParameter],
       handle: (visit) => find(ports, visit),
     },
   ];

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Position } from '../../../domain/events/event.ts';
+import type { Position, RecordedEvent } from '../../../domain/events/event.ts';
 import { documentIdsOf, kindOfStream, recordIdOf } from '../../../domain/events/streams.ts';
 import { catalogEntry } from '../../../domain/records/catalog.ts';
 import type { DocumentState } from '../../../domain/records/document.ts';
@@ -8,8 +8,8 @@ import type { RecordFields } from '../../../domain/records/schema/kind.ts';
 import type { EventLog } from '../../../storage/eventLog.ts';
 import { foldStream } from './records.ts';
 import {
+  documentFields,
   documentFold,
-  filenameOf,
   inSelectedStreams,
   type LaterWrite,
   laterWrite,
@@ -19,18 +19,16 @@ import {
   type Unmade,
   versionsOf,
   type WriteSelection,
+  writeOf,
 } from './selectedWrites.ts';
 
-/** A field that the selected writes changed; fields of an insurance are dotted. */
-export interface ChangedField {
+/** A field that the selected writes changed, and the last of those that did; fields of an insurance are dotted. */
+export interface ChangedField extends LaterWrite {
   field: string;
   /** The value that it would have had without the selected writes; `null`: none. */
   from: unknown;
   /** The value of the last selected write; `null`: none. */
   to: unknown;
-  /** The version of that write, and when it was recorded: ISO 8601, UTC. */
-  version: number;
-  at: string;
   /** The last write of the field by others since, and the value now. */
   since?: LaterWrite & { value: unknown };
 }
@@ -45,6 +43,8 @@ export interface ChangedRecord {
   /** Whether the selected writes created it, and whether what they wrote was erased. */
   created: boolean;
   erased: boolean;
+  /** The erasure, if it was erased and not written since. */
+  erasure?: LaterWrite;
   fields: ChangedField[];
   /** The versions that they wrote, and the positions of their events. */
   versions: { version: number; position: Position }[];
@@ -62,51 +62,98 @@ export function readChanges(
   after: Position,
 ): AsyncGenerator<ChangedRecord[]> {
   const isSelected = selector(selection);
+  const question: Question = {
+    ...{ isSelected, isWanted: () => true },
+    isErased: ({ wasErased }) => wasErased,
+  };
   return inSelectedStreams(eventLog, workspace, selection, isSelected, {
     after,
-    look: (stream) =>
-      kindOfStream(stream) === 'document'
-        ? documentChanges(eventLog, stream, isSelected)
-        : recordChanges(eventLog, stream, isSelected),
+    look: (stream) => streamChanges(eventLog, stream, question),
   });
 }
 
-async function recordChanges(
-  eventLog: EventLog,
-  stream: string,
-  isSelected: Selector,
-): Promise<ChangedRecord | undefined> {
-  const entry = catalogEntry(kindOfStream(stream));
-  const unmade = await foldStream(eventLog, stream, recordFold(entry, isSelected));
-  const about = { kind: entry.kind, id: recordIdOf(stream) };
-  return unmade && changesOf(about, unmade, dottedFields(unmade.state.fields));
+/** What is asked of each stream with selected writes. */
+interface Question {
+  isSelected: Selector;
+  /** The fold ends before the first event that was recorded later: ISO 8601, UTC. Default: none. */
+  until?: string;
+  /** Which fields are wanted, by the last selected write that changed them. */
+  isWanted(write: RecordedEvent): boolean;
+  /** Whether it counts as erased. */
+  isErased(unmade: Pick<AnyUnmade, 'wasErased' | 'erasure'>): boolean;
 }
 
-async function documentChanges(
+type AnyUnmade = Unmade<RecordState | DocumentState, unknown>;
+
+async function streamChanges(
   eventLog: EventLog,
   stream: string,
-  isSelected: Selector,
+  question: Question,
 ): Promise<ChangedRecord | undefined> {
-  const { encounterId, documentId } = documentIdsOf(stream);
-  const unmade = await foldStream(eventLog, stream, documentFold(isSelected));
-  const about = { kind: 'document', id: encounterId, document_id: documentId };
-  return unmade && changesOf(about, unmade, new Map([['file', filenameOf(unmade.state)]]));
+  const { isSelected, until } = question;
+  const kind = kindOfStream(stream);
+  const isWanted = ({ recordedAt }: RecordedEvent) => until === undefined || recordedAt <= until;
+  if (kind === 'document') {
+    const { encounterId, documentId } = documentIdsOf(stream);
+    const unmade = await foldStream(eventLog, stream, documentFold(isSelected), { isWanted });
+    const about = { kind, id: encounterId, document_id: documentId };
+    return unmade && changesOf(about, unmade, documentFields(unmade.state), question);
+  }
+  const unmade = await foldStream(eventLog, stream, recordFold(catalogEntry(kind), isSelected), { isWanted });
+  return (
+    unmade && changesOf({ kind, id: recordIdOf(stream) }, unmade, dottedFields(unmade.state.fields), question)
+  );
 }
 
 /** Undefined when every selected write was without effect. `now`: the values, by the dotted names of their fields. */
 function changesOf(
   about: Pick<ChangedRecord, 'kind' | 'id' | 'document_id'>,
-  { isCreated, wasErased, touched, undone }: Unmade<RecordState | DocumentState, unknown>,
+  unmade: AnyUnmade,
   now: ReadonlyMap<string, unknown>,
+  { isWanted, isErased }: Question,
 ): ChangedRecord | undefined {
+  const { isCreated, touched, undone, erasure } = unmade;
+  const erased = isErased(unmade);
   const fields = [...touched].flatMap(([name, { write, later }]): ChangedField[] => {
-    if (write === undefined || isDeepStrictEqual(write.from, write.to)) return [];
+    if (write === undefined || isDeepStrictEqual(write.from, write.to) || !isWanted(write.event)) return [];
     const [before, after] = [write.from, write.to].map((value) => ({ [name]: value }) as RecordFields);
     return diffFields(before, after as RecordFields).map((change) => ({
-      ...{ ...change, version: write.event.revision + 1, at: write.event.recordedAt },
+      ...{ ...change, ...laterWrite(write.event) },
       ...(later && { since: { ...laterWrite(later), value: now.get(change.field) ?? null } }),
     }));
   });
-  if (fields.length === 0 && !wasErased) return undefined;
-  return { ...about, created: isCreated, erased: wasErased, fields, versions: versionsOf(undone) };
+  if (fields.length === 0 && !erased) return undefined;
+  return {
+    ...{ ...about, created: isCreated, erased, fields, versions: versionsOf(undone) },
+    ...(erasure && { erasure: laterWrite(erasure) }),
+  };
+}
+
+/** Which differences are asked for: between two moments (ISO 8601, UTC), by whom, of which kinds. */
+export type DifferenceSelection = WriteSelection & { since: string; until: string };
+
+/**
+ * Yields what is different in a workspace at `until` from what it was at `since`, some records at a time: what everything written in
+ * between changed. A field that was changed back is no difference. Of a record that was erased in between, only that; nothing of what
+ * was erased later. A sender, source or request selects fields by the last write of each. `after`: a position up to which everything
+ * was recorded by `since`. Rejects with `unavailable`.
+ */
+export function readDifferences(
+  eventLog: EventLog,
+  workspace: string,
+  { since, until, kinds, ...by }: DifferenceSelection,
+  after: Position,
+): AsyncGenerator<ChangedRecord[]> {
+  const isSelected: Selector = ({ recordedAt }) => recordedAt > since && recordedAt <= until;
+  const isBy = selector(by);
+  const question: Question = {
+    ...{ isSelected, until },
+    isWanted: (write) => isBy(writeOf(write)),
+    isErased: ({ erasure }) =>
+      erasure !== undefined && isSelected(writeOf(erasure)) && isBy(writeOf(erasure)),
+  };
+  return inSelectedStreams(eventLog, workspace, kinds ? { kinds } : {}, isSelected, {
+    after,
+    look: (stream) => streamChanges(eventLog, stream, question),
+  });
 }

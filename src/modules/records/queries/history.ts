@@ -356,7 +356,7 @@ function evolveOf(stream: string): Evolve<RecordState> {
 /**
  * Resolves with the fold of a record's events up to a moment: as `foldStream`, but if they are many, from the last kept state on.
  */
-async function foldRecord(
+export async function foldRecord(
   ports: StatePorts,
   stream: string,
   moment: Moment,

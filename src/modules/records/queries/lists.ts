@@ -8,8 +8,9 @@ import type { RecordState } from '../../../domain/records/fold.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
 import { type CatalogEntry, type RecordFields, recordName } from '../../../domain/records/schema/kind.ts';
 import { type Filter, listOf, passes } from '../../../domain/records/searchIndex.ts';
-import { ServiceError, unavailable } from '../../../platform/errors.ts';
+import { ServiceError, UnreadableError, unavailable } from '../../../platform/errors.ts';
 import type { ReadModels, Row } from '../../../storage/readModels.ts';
+import { listRecordsAsOf, statesThen } from './listsAsOf.ts';
 import {
   caughtUp,
   decodeToken,
@@ -23,14 +24,7 @@ import {
   type Total,
   totalOf,
 } from './paging.ts';
-import {
-  mergedPatients,
-  type QueryPorts,
-  type RecordView,
-  readRecord,
-  stateOf,
-  toRecordView,
-} from './records.ts';
+import { mergedPatients, type QueryPorts, type RecordView, readRecord, toRecordView } from './records.ts';
 
 type RecordRow = Row<RecordState | Incomplete>;
 
@@ -60,6 +54,8 @@ export type RecordsRequest = PageRequest &
   RecordsSelection & {
     /** Default: `strong`. */
     consistency?: (typeof consistencies)[number] | undefined;
+    /** The moment that the list is of, in milliseconds since 1970; only with filters. Default: now. */
+    asOf?: number | undefined;
   };
 
 /** A page of rows, and the position up to which it includes every write. */
@@ -289,6 +285,8 @@ export async function listRecords(
   entry: CatalogEntry,
   request: RecordsRequest,
 ): Promise<ShownPage<RecordView> & { position: Position }> {
+  const { asOf } = request;
+  if (asOf !== undefined) return listRecordsAsOf(ports, workspace, entry, { ...request, asOf });
   const { position, ...rows } = await readRecordsPage(ports, kindPartition(workspace, entry.kind), request);
   const listing = {
     fromBody: toRecordView,
@@ -362,35 +360,45 @@ const PART = 200;
 export interface Snapshot {
   position: Position;
   /**
-   * Yields the records created up to the position, in the order of creation, several at a time; undefined for one
-   * that has an event that cannot be read. `check` is called before each part. Rejects with what it throws, and with
-   * `unavailable`, also when the read model has been rebuilt from the start meanwhile.
+   * Yields the records created up to the position, in the order of creation, several at a time. `check` is called before each part.
+   * Rejects with what it throws, and with `unavailable`, also when the read model has been rebuilt from the start meanwhile.
    */
-  parts(check: () => void): AsyncIterable<(RecordState | undefined)[]>;
+  parts(check: () => void): AsyncIterable<SnapshotPart>;
 }
 
-/** Resolves with a snapshot that includes every write acknowledged before the call. Rejects with `unavailable`. */
+export interface SnapshotPart {
+  /** Undefined for a record that has an event that cannot be read. */
+  states: (RecordState | undefined)[];
+  /** Where in the log these records begin, for the audit trail; left out where there are none. */
+  shown?: DisclosedRange;
+}
+
+/**
+ * Resolves with a snapshot that includes every write acknowledged before the call, or of a moment (milliseconds since 1970). Rejects
+ * with `unavailable`.
+ */
 export async function snapshotOf(
   ports: QueryPorts,
   workspace: string,
   { kind }: CatalogEntry,
+  asOf = Number.POSITIVE_INFINITY,
 ): Promise<Snapshot> {
   const position = await caughtUp(ports, recordsModel, 'snapshot');
-  const place = { kind, partition: kindPartition(workspace, kind), position };
+  const place = { partition: kindPartition(workspace, kind), position, asOf };
   return { position, parts: (check) => partsOf(ports, place, check) };
 }
 
 interface Place {
-  kind: string;
   partition: string;
   position: Position;
+  asOf: number;
 }
 
 async function* partsOf(
   ports: QueryPorts,
-  { kind, partition, position }: Place,
+  { partition, position, asOf }: Place,
   check: () => void,
-): AsyncGenerator<(RecordState | undefined)[]> {
+): AsyncGenerator<SnapshotPart> {
   const { readModels } = ports;
   for (let after: number | undefined; ; ) {
     check();
@@ -398,13 +406,15 @@ async function* partsOf(
     const rows = await readModels.page(recordsModel, query);
     // A read model emptied meanwhile would end the snapshot as if it were complete.
     if ((await readModels.checkpoint(recordsModel)) < position) throw unavailable('snapshot');
-    const part: (RecordState | undefined)[] = [];
-    for (const row of rows) {
-      if (row.order > position) break;
-      const state = await stateOf(ports, kind, row);
-      if (!state?.erased) part.push(state);
-    }
-    yield part;
+    const created = rows.filter(({ order }) => order <= position);
+    const states = await statesThen(ports, created, asOf);
+    const there = created.filter((_, at) => states[at] !== undefined);
+    yield {
+      states: states
+        .filter((state) => state !== undefined)
+        .map((state) => (state instanceof UnreadableError ? undefined : state)),
+      ...(there.length > 0 && { shown: { ranges: rangesOf(there, true), count: there.length } }),
+    };
     const last = rows.at(-1);
     if (last === undefined || rows.length < PART || last.order > position) return;
     after = last.order;

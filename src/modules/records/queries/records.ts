@@ -64,6 +64,31 @@ export async function foldStream<State extends { version: number }>(
   }
 }
 
+/** For so long, streams are read before other requests are served. */
+const TURN_MS = 2;
+
+/**
+ * Resolves with what `work` resolves with for each item; for all of them at the same time, as far as they wait for a store. Where a store
+ * answers within the thread, other requests are served in between. Rejects as `work` does.
+ */
+export async function allInTurns<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Promise<Result>[] = [];
+  let begun = performance.now();
+  for (const item of items) {
+    const result = work(item);
+    // A rejection is thrown at the end.
+    result.catch(() => undefined);
+    results.push(result);
+    if (performance.now() - begun < TURN_MS) continue;
+    await nextTurn();
+    begun = performance.now();
+  }
+  return Promise.all(results);
+}
+
 /** How long a reading counts as current. */
 const FRESH_MS = 1_000;
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { dataAs, type Position, type Principal, type RecordedEvent } from '../../../domain/events/event.ts';
 import { type RecordErased, tombstoneTypes, type Written } from '../../../domain/events/payloads.ts';
 import { upcast } from '../../../domain/events/upcasting.ts';
@@ -6,6 +7,7 @@ import { type DocumentState, evolveDocument } from '../../../domain/records/docu
 import { changedFields, evolveRecord, mergeFields, type RecordState } from '../../../domain/records/fold.ts';
 import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
 import { type EventLog, followToEnd } from '../../../storage/eventLog.ts';
+import { allInTurns } from './records.ts';
 
 /** Which writes of a workspace are meant: those that meet every condition given. */
 export interface WriteSelection {
@@ -50,7 +52,8 @@ export function selector(
     (until === undefined || recordedAt < until);
 }
 
-const writeOf = ({ recordedAt, metadata }: RecordedEvent): WriteAt => ({ recordedAt, ...metadata });
+/** Returns what a selector looks at. */
+export const writeOf = ({ recordedAt, metadata }: RecordedEvent): WriteAt => ({ recordedAt, ...metadata });
 
 /** How many records are looked at at the same time. */
 const WAVE = 32;
@@ -76,8 +79,9 @@ export async function* inSelectedStreams<Found>(
   }
   const all = [...streams];
   for (let from = 0; from < all.length; from += WAVE) {
-    const found = await Promise.all(all.slice(from, from + WAVE).map(look));
+    const found = await allInTurns(all.slice(from, from + WAVE), look);
     yield found.filter((one) => one !== undefined);
+    await nextTurn();
   }
 }
 
@@ -99,6 +103,8 @@ export interface Unmade<State, Without> {
   isCreated: boolean;
   /** Whether selected writes were erased. */
   wasErased: boolean;
+  /** The last tombstone, if nothing was written since. */
+  erasure?: RecordedEvent;
   /**
    * The fields that selected writes changed. Of a record that they created, also those that others sent since. An insurance counts as
    * one field, and the file of a document as another.
@@ -146,7 +152,8 @@ function unmadeFold<State extends RecordState | DocumentState, Without>(
       ...{ version: event.revision + 1, state },
       wasErased: unmade?.wasErased === true || erasedWrites(event).some(isSelected),
     };
-    if (isErased(state) || tombstoneTypes.includes(event.type)) return next;
+    if (isErased(state)) return { ...next, erasure: event };
+    if (tombstoneTypes.includes(event.type)) return next;
     if (isOwn) {
       next.undone.push(event);
       own(next, before);
@@ -190,24 +197,33 @@ export function recordFold({ kind }: CatalogEntry, isSelected: Selector) {
   );
 }
 
-/** The name of a document's only field. */
+/** The name of the field that says which file a document has. */
 export const FILE = 'file';
 
 /** Returns the name of the file that a document has; `null`: none. */
 export const filenameOf = (state: DocumentState | undefined): string | null =>
   (!state?.removed && state?.document?.filename) || null;
 
+/** Returns what a document has, by the names of its fields; `null`: nothing. A file that replaces one of the same name has another digest. */
+export const documentFields = (state: DocumentState | undefined) =>
+  new Map([
+    [FILE, filenameOf(state)],
+    ['category', (!state?.removed && state?.document?.category) || null],
+    ['sha256', (!state?.removed && state?.document?.sha256) || null],
+  ]);
+
 /** Returns the fold of a document's next event. */
 export function documentFold(isSelected: Selector) {
   return unmadeFold<DocumentState, DocumentState>(isSelected, evolveDocument, {
     own({ state, without, touched, undone }) {
       const event = undone.at(-1) as RecordedEvent;
-      touched.set(FILE, { write: { event, from: filenameOf(without), to: filenameOf(state) } });
+      const before = documentFields(without);
+      for (const [field, to] of documentFields(state))
+        touched.set(field, { write: { event, from: before.get(field), to } });
     },
     others(unmade, event) {
       unmade.without = unmade.state;
-      const file = unmade.touched.get(FILE);
-      if (file) unmade.touched.set(FILE, { ...file, later: event });
+      for (const [field, one] of unmade.touched) unmade.touched.set(field, { ...one, later: event });
     },
   });
 }

@@ -135,10 +135,14 @@ class AsyncChartledger:
         return follow_events(self._connection, view, options)
 
     async def snapshot(
-        self, kind: types.Kind, *, view: Literal["full", "deidentified"] | None = None
+        self,
+        kind: types.Kind,
+        *,
+        view: Literal["full", "deidentified"] | None = None,
+        as_of: str | None = None,
     ) -> AsyncSnapshot:
-        """Every record of a kind, and the position after which `events` continues."""
-        return await read_snapshot(self._connection, kind, view)
+        """Every record of a kind, now or as of a time, and the position after which `events` continues."""
+        return await read_snapshot(self._connection, kind, view, as_of)
 
     async def request(self, method: str, path: str, **parts: Unpack[RequestParts]) -> Any:
         """Any other request of the service that is answered with JSON: `request("GET", "/integration/webhooks")`."""

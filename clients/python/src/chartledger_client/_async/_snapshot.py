@@ -43,10 +43,12 @@ class AsyncSnapshot:
         await self._response.aclose()
 
 
-async def read_snapshot(connection: AsyncConnection, kind: str, view: str | None) -> AsyncSnapshot:
+async def read_snapshot(
+    connection: AsyncConnection, kind: str, view: str | None, as_of: str | None
+) -> AsyncSnapshot:
     """Begins to read every record of a kind. Raises `ChartledgerError`."""
     response: httpx.Response = await connection.call(
-        "GET", "/integration/snapshot", params={"kind": kind, "view": view}, stream=True
+        "GET", "/integration/snapshot", params={"kind": kind, "view": view, "as_of": as_of}, stream=True
     )
     if "Chartledger-Position" not in response.headers:
         await response.aclose()

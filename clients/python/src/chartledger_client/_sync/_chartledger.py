@@ -136,10 +136,14 @@ class Chartledger:
         return follow_events(self._connection, view, options)
 
     def snapshot(
-        self, kind: types.Kind, *, view: Literal["full", "deidentified"] | None = None
+        self,
+        kind: types.Kind,
+        *,
+        view: Literal["full", "deidentified"] | None = None,
+        as_of: str | None = None,
     ) -> Snapshot:
-        """Every record of a kind, and the position after which `events` continues."""
-        return read_snapshot(self._connection, kind, view)
+        """Every record of a kind, now or as of a time, and the position after which `events` continues."""
+        return read_snapshot(self._connection, kind, view, as_of)
 
     def request(self, method: str, path: str, **parts: Unpack[RequestParts]) -> Any:
         """Any other request of the service that is answered with JSON: `request("GET", "/integration/webhooks")`."""

@@ -44,10 +44,12 @@ class Snapshot:
         self._response.close()
 
 
-def read_snapshot(connection: Connection, kind: str, view: str | None) -> Snapshot:
+def read_snapshot(
+    connection: Connection, kind: str, view: str | None, as_of: str | None
+) -> Snapshot:
     """Begins to read every record of a kind. Raises `ChartledgerError`."""
     response: httpx.Response = connection.call(
-        "GET", "/integration/snapshot", params={"kind": kind, "view": view}, stream=True
+        "GET", "/integration/snapshot", params={"kind": kind, "view": view, "as_of": as_of}, stream=True
     )
     if "Chartledger-Position" not in response.headers:
         response.close()
