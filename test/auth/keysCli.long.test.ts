@@ -173,6 +173,7 @@ onEveryEngine((start) => {
       break_glass: 'refuse',
       organization: null,
       reason: 'optional',
+      returns: 'allow',
     });
 
     const table = (await cli('keys', 'list', '--workspace', workspace)).stdout.split('\n');

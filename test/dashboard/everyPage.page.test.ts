@@ -56,12 +56,15 @@ beforeAll(async () => {
   await service.as((await service.createKey('clinic', ['events'])).key).get('/events?consumer=lake');
   const caller = { workspace, principal: { type: 'operator', id: 'test' }, requestId: 'test' } as const;
   const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
+  const reader = service.as((await service.createKey('clinic', ['events'])).key);
+  expect((await reader.get('/events?consumer=warehouse&limit=1')).status).toBe(200);
   const root = `/workspaces/${workspace}`;
   things = {
     ':workspace': workspace,
     ':kind': 'patients',
     ':documentId': document.document_id,
     ':field': 'city',
+    ':name': 'warehouse',
     ':event': await openDisclosure(
       service.as((await service.createKey('clinic', ['read', 'audit'])).key),
       patient.id,

@@ -53,7 +53,7 @@ beforeAll(async () => {
   const setup = await dashboard.open(service.setupUrl?.split('/dashboard')[1] ?? '');
   opened.set('/setup', setup);
   await service.keys.createWorkspace(workspace);
-  const granted = ['write', 'read', 'webhooks'] as const;
+  const granted = ['write', 'read', 'events', 'webhooks'] as const;
   const emr = await service.keys.createKey(workspace, 'EMR connector', [...granted]);
   const off = await service.keys.createKey(workspace, 'Former warehouse', ['read']);
   await service.keys.setKeyState(off.id, 'deactivated');
@@ -66,6 +66,7 @@ beforeAll(async () => {
   await changeAfterBilling(client, encounterId);
   const refused = await client.post('/integration/patients', { id: patientId, nickname: 'Ada' });
   await configureSources(service.eventLog, workspace, emr.id);
+  expect((await client.get('/events?consumer=warehouse&limit=1')).status).toBe(200);
   await sendErased(client);
   const messages = await sendMessages(client);
   const waiting = `${root}/messages/${await waitingMessage(service, workspace)}`;
@@ -80,6 +81,7 @@ beforeAll(async () => {
     ':kind': 'patients',
     ':documentId': documentId,
     ':field': 'city',
+    ':name': 'warehouse',
     ':event': await openDisclosure(
       service.as((await service.keys.createKey(workspace, 'Registry', ['read', 'audit'])).key),
       patientId,

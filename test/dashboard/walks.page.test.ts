@@ -366,7 +366,7 @@ test('settings are simulated, and put in force', async () => {
   await walk.follow('Readiness');
   await walk.press('Simulation');
   await walk.sees(page.getByRole('heading', { name: 'Settings to try' }));
-  await walk.click(page.locator('summary', { hasText: 'Rules' }));
+  await walk.click(page.locator('summary', { hasText: /^Rules$/ }));
   await page.getByLabel('The facility has an EIN').selectOption('off');
   await walk.press('Simulate');
   await walk.sees(
