@@ -7,7 +7,9 @@ import {
   addressOf,
   dashboardPages,
   expectAccessible,
-  expectOperable,
+  expectFocusSeen,
+  expectIsolated,
+  expectPrintable,
   openDisclosure,
   setUpApp,
   startDashboard,
@@ -33,8 +35,12 @@ beforeAll(async () => {
   dashboard = await startDashboard(service);
   const workspace = service.workspaceId('clinic');
   // Nothing in it can be broken at a blank.
-  const patient = { ...samples.patient(), id: phi('patient').padEnd(120, '0') };
-  for (const city of ['Omaha', 'Lincoln']) await service.post('/integration/patients', { ...patient, city });
+  const patient = {
+    ...samples.patient(),
+    id: phi('patient').padEnd(120, '0'),
+    ...{ first_name: phi('فاطمة'), last_name: phi('בן־גוריון') },
+  };
+  for (const city of ['Omaha', 'תל אביב']) await service.post('/integration/patients', { ...patient, city });
   const encounter = await createEncounter(service);
   await service.upload(documentsPath(encounter), documentForm());
   await changeAfterBilling(service, encounter);
@@ -42,7 +48,8 @@ beforeAll(async () => {
   const [key, off] = [await service.createKey('clinic'), await service.createKey('clinic')];
   await service.keys.setKeyState(off.id, 'deactivated');
   const client = service.as((await service.createKey('clinic', ['webhooks'])).key);
-  const [webhook, disabled] = [await createWebhook(client), await createWebhook(client)];
+  const rightToLeft = { description: 'מחלקת חיוב', recipient: 'شركة التأمين', purpose: 'payment' };
+  const [webhook, disabled] = [await createWebhook(client, rightToLeft), await createWebhook(client)];
   await client.send(`/integration/webhooks/${disabled.id}`, {
     method: 'PATCH',
     headers: { 'content-type': 'application/json' },
@@ -55,16 +62,13 @@ beforeAll(async () => {
   const user = await dashboard.createUser('viewer');
   await service.as((await service.createKey('clinic', ['events'])).key).get('/events?consumer=lake');
   const caller = { workspace, principal: { type: 'operator', id: 'test' }, requestId: 'test' } as const;
-  const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
-  const reader = service.as((await service.createKey('clinic', ['events'])).key);
-  expect((await reader.get('/events?consumer=warehouse&limit=1')).status).toBe(200);
+  const hold = await addHold(service.eventLog, caller, undefined, 'תיק 2031-17');
   const root = `/workspaces/${workspace}`;
   things = {
     ':workspace': workspace,
     ':kind': 'patients',
     ':documentId': document.document_id,
     ':field': 'city',
-    ':name': 'warehouse',
     ':event': await openDisclosure(
       service.as((await service.createKey('clinic', ['read', 'audit'])).key),
       patient.id,
@@ -128,17 +132,25 @@ const cutOff = `[
   }),
 ].map(({ outerHTML }) => outerHTML.slice(0, 200))`;
 
-const phone = { width: 390, height: 844 };
+const phone = { width: 375, height: 812 };
+const tablet = { width: 768, height: 1024 };
 const desktop = { width: 1440, height: 900 };
 
-/** Fails where axe-core finds a flaw, a table scrolls on a phone, or a field is cut off, on a phone or on a desktop. */
+const tooWide = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+
+/**
+ * Fails where axe-core finds a flaw, the page or a table scrolls sideways, or a field is cut off: on a phone, a tablet and a
+ * desktop; and on paper.
+ */
 async function expectGood(shown: Page): Promise<void> {
-  await shown.setViewportSize(phone);
-  await expectOperable(shown);
-  expect(await shown.evaluate(cutOff)).toEqual([]);
-  await shown.setViewportSize(desktop);
-  await expectAccessible(shown);
-  expect(await shown.evaluate(cutOff)).toEqual([]);
+  for (const size of [phone, tablet, desktop]) {
+    await shown.setViewportSize(size);
+    await expectAccessible(shown);
+    expect(await shown.evaluate(cutOff)).toEqual([]);
+    expect(await shown.evaluate(tooWide)).toBe(0);
+  }
+  await expectIsolated(shown);
+  await expectPrintable(shown);
 }
 
 test.each(dashboardPages)(
@@ -151,5 +163,29 @@ test.each(dashboardPages)(
     await takePictures(shown, `page${path.replaceAll(/[/:]+/g, '-')}`);
     expect(Buffer.byteLength(await shown.content())).toBeLessThan(MOST_BYTES);
   },
+  120_000,
+);
+
+test.each([
+  '/sign-in',
+  '/workspaces/:workspace',
+  '/workspaces/:workspace/readiness',
+  '/workspaces/:workspace/records/:kind/:id',
+  '/workspaces/:workspace/audit',
+  '/workspaces/:workspace/webhooks/new',
+  '/workspaces/:workspace/records/:kind/:id/erase',
+])(
+  'the focus is marked at every stop of %s',
+  async (path) => {
+    const shown = before.get(path) ?? page;
+    if (shown === page) await page.goto(`/dashboard${addressOf(path, things)}`);
+    await shown.setViewportSize(desktop);
+    await expectFocusSeen(shown);
+  },
   60_000,
 );
+
+test('a name that runs right to left is on the pages that were looked at', async () => {
+  await page.goto(`/dashboard${addressOf('/workspaces/:workspace/records/:kind/:id', things)}`);
+  expect(await page.locator('h1 bdi').textContent()).toMatch(/فاطمة.*בן־גוריון/);
+});

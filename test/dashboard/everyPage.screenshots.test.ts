@@ -193,7 +193,7 @@ test.each(dashboardPages)('%s has a picture', async (path) => {
 });
 
 /** Where a page that does not fill the window ends, in pixels. */
-const pageEnd = `Math.max(...[...document.querySelectorAll('.menu, main > *')].map((part) => part.getBoundingClientRect().bottom))`;
+const pageEnd = `Math.max(...[...document.querySelectorAll('.side, main > *')].map((part) => part.getBoundingClientRect().bottom))`;
 
 /** What a desktop shows of a page, in light. */
 async function screenshot(shown: Page): Promise<Buffer> {

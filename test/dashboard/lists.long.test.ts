@@ -58,7 +58,7 @@ onEmbeddedEngines((start) => {
     const made = [samples.facility(), samples.facility()];
     for (const facility of made) await service.post('/integration/facilities', facility);
     const listed = (page: string) =>
-      [...page.matchAll(/<th scope="row"><a [^>]*>([^<]+)/g)].map(([, id]) => id);
+      [...page.matchAll(/<th scope="row"[^>]*><a [^>]*><bdi>([^<]+)/g)].map(([, id]) => id);
     const ids = made.map(({ id }) => id);
     const newest = await show('/records?kind=facilities');
     expect(listed(newest)).toEqual(ids.toReversed());

@@ -56,7 +56,7 @@ onEmbeddedEngines((start) => {
   };
   /** The encounters of a page, in their order. */
   const listed = (page: string) =>
-    [...page.matchAll(/<th scope="row"><a href="[^"]+\/encounters\/([^"/]+)">/g)].map(([, id]) =>
+    [...page.matchAll(/<th scope="row"[^>]*><a href="[^"]+\/encounters\/([^"/]+)">/g)].map(([, id]) =>
       decodeURIComponent(id ?? ''),
     );
   const idsOf = (...claims: Claim[]) => claims.map(({ encounter }) => encounter.id);

@@ -376,11 +376,78 @@ export async function expectAccessible(page: Page): Promise<void> {
   await page.emulateMedia({ colorScheme: 'light' });
 }
 
-/** Fails where axe-core finds a violation on the page that has nothing to do with colours. */
-export async function expectOperable(page: Page): Promise<void> {
-  await loadAxe(page);
-  const rules = Object.fromEntries(colourRules.map((rule) => [rule, { enabled: false }]));
-  expect(await violations(page, 'light', { rules })).toEqual([]);
+/** Text that runs right to left and could change the order of what stands around it, with where it is. */
+const unisolated = `(() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (texts.nextNode()) {
+    const { data, parentElement } = texts.currentNode;
+    if (/[\\u0590-\\u08ff]/.test(data) && !parentElement.closest('bdi, [dir="auto"], option, textarea')) found.push(parentElement.outerHTML);
+  }
+  return found;
+})()`;
+
+/** Fails where a value that runs right to left is not in a `bdi`, or in what isolates it as well. */
+export async function expectIsolated(page: Page): Promise<void> {
+  expect(await page.evaluate(unisolated)).toEqual([]);
+}
+
+/** The contrast of the focus ring with what is behind it, for every stop of the page that has less than 3:1. */
+const faintRings = `(async () => {
+  const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const luminance = (colour) => {
+    const [r, g, b] = [...rgba(colour)].map((value) => (value / 255 <= 0.04045 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (let one = element.parentElement; one; one = one.parentElement) {
+      const { backgroundColor } = getComputedStyle(one);
+      if (rgba(backgroundColor)[3] === 255) return backgroundColor;
+    }
+    return getComputedStyle(document.documentElement).backgroundColor;
+  };
+  const faint = [];
+  const stops = document.querySelectorAll('a[href], button, input:not([type="hidden"]), select, textarea, summary, [tabindex="0"]');
+  for (const stop of stops) {
+    stop.focus({ focusVisible: true, preventScroll: true });
+    if (document.activeElement !== stop) continue;
+    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(stop);
+    const [one, other] = [luminance(outlineColor), luminance(behind(stop))].sort((a, b) => b - a);
+    const contrast = (one + 0.05) / (other + 0.05);
+    if (outlineStyle === 'none' || parseFloat(outlineWidth) < 2 || contrast < 3) faint.push([stop.outerHTML.slice(0, 120), outlineStyle, outlineWidth, outlineColor, contrast]);
+  }
+  return faint;
+})()`;
+
+/** Fails where the focus is not marked by a ring of 2 px with a contrast of 3:1, in light and in dark. */
+export async function expectFocusSeen(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    expect(await page.evaluate(faintRings)).toEqual([]);
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+}
+
+/** What an A4 sheet with margins of 15 mm holds, in pixels. */
+const SHEET = { width: 680, height: 1010 };
+const unprintable = `[
+  ...[...document.querySelectorAll('.top, .side, .no-print, .actions')].filter((part) => part.offsetHeight > 0),
+  ...[...document.querySelectorAll('main *')].filter((part) => part.closest('svg, pre, .visually-hidden, option') === null && part.getBoundingClientRect().right > innerWidth + 1),
+].map(({ outerHTML }) => outerHTML.slice(0, 160))`;
+
+/** Fails where a page on paper has what only a screen needs, or is cut off at the right. */
+export async function expectPrintable(page: Page): Promise<void> {
+  await page.setViewportSize(SHEET);
+  await page.emulateMedia({ media: 'print' });
+  const found = await page.evaluate(unprintable);
+  await page.emulateMedia({ media: 'screen' });
+  expect(found).toEqual([]);
 }
 
 /** The rules of axe-core that a page breaks, with the elements that do. */

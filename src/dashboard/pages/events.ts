@@ -39,7 +39,7 @@ import {
 import { pageLinks } from '../components/paging.ts';
 import { who } from '../components/people.ts';
 import { filledQuery, unlessBehind } from '../components/recordTable.ts';
-import { badge, code, empty, fieldLabel, time, titleOf, tryAgain } from '../components/text.ts';
+import { badge, bdi, code, empty, fieldLabel, time, titleOf, tryAgain } from '../components/text.ts';
 import {
   documentsPath,
   eventsPath,
@@ -69,16 +69,16 @@ function eventLine(found: FoundEvent, shown: EventViewer): Html {
   const { kind, entry, event } = found;
   const position = formatPosition(entry.position);
   return html`<li id="event-${position}">
-<p class="event-head">${
+<p>${
     typeof event === 'string'
       ? html`<strong>${titleOf(kind)}</strong> ${badge(event, 'neutral')}`
       : html`<strong>${event.type}</strong>`
-  } ${shown.names ? subject(found, shown.workspace) : hiddenSubject(event)}</p>
-<p class="muted">Position ${code(position)}${shown.names ? html` · ${time(entry.recordedAt)} · ${by(found, shown.names)}` : html` · ${entry.recordedAt.slice(0, 4)}`}</p>
+  } ${shown.names ? subject(found, shown.workspace) : hiddenSubject(event)}
+<small class="muted">Position ${code(position)}${shown.names ? html` · ${time(entry.recordedAt)} · ${by(found, shown.names)}` : html` · ${entry.recordedAt.slice(0, 4)}`}</small></p>
 ${
   typeof event === 'string'
     ? html`<p>${missingTexts[event]}</p>`
-    : html`<details><summary>Payload<span class="visually-hidden"> of ${position}</span></summary><pre tabindex="0"><code>${payload(event)}</code></pre></details>`
+    : html`<details><summary>Payload<span class="visually-hidden"> of ${position}</span></summary><pre tabindex="0" dir="auto"><code>${payload(event)}</code></pre></details>`
 }
 </li>`;
 }
@@ -96,7 +96,7 @@ function subject({ kind, entry }: FoundEvent, workspace: string): Html {
   const path =
     kind === 'document' ? documentsPath(workspace, id, documentId) : recordPath(workspace, kind, id);
   const query = kind === 'document' ? '' : `?version=${version}`;
-  return html`<a href="/dashboard${path}${query}">${documentId ?? id}</a> <span class="muted">version ${version}</span>`;
+  return html`<a href="/dashboard${path}${query}" title="${documentId ?? id}">${bdi(documentId ?? id)}</a> <span class="muted">version ${version}</span>`;
 }
 
 function hiddenSubject(event: FoundEvent['event']): Html {

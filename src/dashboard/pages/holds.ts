@@ -19,7 +19,7 @@ import {
 } from '../components/page.ts';
 import { kindOf, recordsSection } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
-import { code, empty, time, titleOf } from '../components/text.ts';
+import { bdi, code, empty, time, titleOf } from '../components/text.ts';
 import { holdsPath, holdsSection, recordPath, recordsPath } from '../components/urls.ts';
 import { type ErasedPorts, orErased } from './records/shared.ts';
 
@@ -166,7 +166,7 @@ function holdTable(
   withActions: boolean,
 ): Html {
   const step = ({ at, by, reason }: HoldStep) =>
-    html`${time(at)}<br>${reason}<br><small class="muted">${names.nameOf(by) ?? by.id}</small>`;
+    html`${time(at)}<br>${bdi(reason)}<br><small class="muted">${bdi(names.nameOf(by) ?? by.id)}</small>`;
   return table(
     label,
     [
@@ -176,7 +176,7 @@ function holdTable(
         cell: ({ record }) =>
           record === undefined
             ? 'The workspace'
-            : html`${titleOf(record.kind)} <a href="/dashboard${recordPath(workspace, record.kind, record.id)}">${record.id}</a>`,
+            : html`${titleOf(record.kind)} <a href="/dashboard${recordPath(workspace, record.kind, record.id)}">${bdi(record.id)}</a>`,
       },
       { title: 'Added', cell: ({ added }) => step(added) },
       ...(holds.some(({ released }) => released)

@@ -32,7 +32,7 @@ import {
 import { pageLinks } from '../components/paging.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { badge, code, empty, time, titleOf } from '../components/text.ts';
+import { badge, bdi, code, empty, time, titleOf } from '../components/text.ts';
 import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../components/time.ts';
 import { requestPath, requestsPath, requestsSection } from '../components/urls.ts';
 import { actionText, auditSubject } from './auditTable.ts';
@@ -67,25 +67,25 @@ function requestColumns(
     },
     {
       title: 'Request',
-      isHeader: true,
+      ...{ isHeader: true, isCut: true },
       cell: ({ newest, others }) => {
         const { id, method, route } = refusedRequestView(newest);
         const count = others.length + 1;
         return html`${count > 1 && html`<span class="nowrap">${count.toLocaleString('en-US')} ×</span> `}<a href="/dashboard${requestPath(workspace, id)}">${method} ${route}</a>`;
       },
     },
-    { title: 'Reason', cell: ({ newest }) => reason(newest) },
-    { title: 'What is wrong', cell: ({ newest }) => faultList(newest, document) },
-    { title: 'API key or source', cell: ({ newest }) => keyLink(newest, names, workspace) },
-    { title: 'Request ID', cell: (group) => requestIds(workspace, group) },
+    { title: 'Reason', isCut: true, cell: ({ newest }) => reason(newest) },
+    { title: 'What is wrong', isCut: true, cell: ({ newest }) => faultList(newest, document) },
+    { title: 'API key or source', isCut: true, cell: ({ newest }) => keyLink(newest, names, workspace) },
+    { title: 'Request ID', isCut: true, cell: (group) => requestIds(workspace, group) },
   ];
 }
 
 function requestIds(workspace: string, { newest, others }: RequestGroup): Html {
   const id = ({ requestId, eventId }: RefusedRequest) =>
-    html`<div class="request-id">${code(requestId ?? eventId)}</div>`;
+    html`<span class="request-id">${code(requestId ?? eventId)}</span>`;
   if (others.length === 0) return id(newest);
-  return html`${id(newest)}<details class="further"><summary>and ${others.length.toLocaleString('en-US')} more</summary>
+  return html`<details class="entry"><summary>${others.length + 1} requests</summary>${id(newest)}
 <ul>${others.map((one) => html`<li><a href="/dashboard${requestPath(workspace, one.requestId ?? one.eventId)}">${time(one.recordedAt)}</a></li>`)}</ul></details>`;
 }
 
@@ -94,11 +94,11 @@ export function reason(entry: RefusedRequest): Html {
   const { status, code: why, lines } = refusedRequestView(entry);
   const refused = Object.values(lines?.refused ?? {}).reduce((sum, count) => sum + count, 0);
   return html`${badge(String(status), 'bad')} ${titleOf(why)}${
-    lines && html`<br><small class="muted">${refused} of ${lines.sent} lines refused</small>`
+    lines && html` <small class="muted">${refused} of ${lines.sent} lines refused</small>`
   }`;
 }
 
-/** Faults of a request that its line in the list names. */
+/** Faults of a request that its line in the list names, besides the first. */
 const MOST_FAULTS = 3;
 
 function faultList(entry: RefusedRequest, document: OpenApiDocument): Html {
@@ -107,14 +107,16 @@ function faultList(entry: RefusedRequest, document: OpenApiDocument): Html {
     view.faults.length > 0
       ? view.faults.map((fault) => html`${code(fault.field)} ${faultText(fault, view, document)}`)
       : view.fields.map((field) => code(field));
-  const more = lines.length - MOST_FAULTS;
-  return html`${lines.slice(0, MOST_FAULTS).map((line) => html`<div>${line}</div>`)}${more > 0 && html`<small class="muted">and ${more} more</small>`}`;
+  const [first, ...others] = lines;
+  if (others.length === 0) return html`${first}`;
+  const more = others.length - MOST_FAULTS;
+  return html`<details class="entry"><summary>${first} <small class="muted">and ${others.length} more</small></summary>${others.slice(0, MOST_FAULTS).map((line) => html`<div>${line}</div>`)}${more > 0 && html`<small class="muted">and ${more} more on its page</small>`}</details>`;
 }
 
 /** Returns a link to everything that the key or source was refused. */
 function keyLink({ principal }: AuditEntry, names: PrincipalNames, workspace: string): Html {
   const path = requestsPath(workspace, { key: principal.id });
-  return html`<a href="/dashboard${path}">${names.nameOf(principal) ?? principal.id}</a>`;
+  return html`<a href="/dashboard${path}">${bdi(names.nameOf(principal) ?? principal.id)}</a>`;
 }
 
 interface Option {

@@ -86,13 +86,14 @@ const disabledTexts: Record<string, string> = {
 /** Returns a webhook's state, and the reason. */
 export function webhookState({ state, disabled_reason, delivery }: WebhookStatusView): Html {
   if (state === 'disabled') {
-    return html`${badge('disabled', 'bad')}<br>${disabledTexts[disabled_reason ?? '']}`;
+    return html`${badge('disabled', 'bad')} <span class="nowrap">${disabledTexts[disabled_reason ?? '']}</span>`;
   }
   const { failing_since, problem } = delivery;
   if (problem === 'secret_unreadable') {
     return html`${badge('blocked', 'bad')}<br>its secret cannot be decrypted with the service’s key (WEBHOOK_SECRETS_KEY): rotate the secret`;
   }
-  if (failing_since !== null) return html`${badge('failing', 'bad')}<br>since ${timeAgo(failing_since)}`;
+  if (failing_since !== null)
+    return html`${badge('failing', 'bad')} <span class="nowrap">since ${timeAgo(failing_since)}</span>`;
   return badge('enabled', 'good');
 }
 
@@ -183,7 +184,7 @@ function consumerTable(workspace: string, named: readonly ConsumerView[]): Html 
 ${table(
   'Readers and sinks',
   [
-    { title: 'Name', isHeader: true, cell: ({ name }) => name },
+    { title: 'Name', isHeader: true, cell: ({ name }) => bdi(name) },
     { title: 'Type', cell: ({ type }) => type },
     { title: 'View', cell: ({ contents }) => contents },
     { title: 'Waiting', cell: (one) => pendingText(one) },
@@ -211,16 +212,16 @@ function webhookTable(
     [
       {
         title: 'URL',
-        isHeader: true,
+        ...{ isHeader: true, isCut: true },
         cell: ({ id, url, description }) =>
-          html`<a href="/dashboard${webhookPath(workspace, id)}">${bdi(url)}</a>${description && html`<br>${bdi(description)}`}`,
+          html`<a href="/dashboard${webhookPath(workspace, id)}" title="${url}">${bdi(url)}</a>${description && html` <small class="muted">${bdi(description)}</small>`}`,
       },
       { title: 'State', cell: webhookState },
       { title: 'Last 24 hours', cell: ({ id }) => hourStrip(lastDay, id) },
       { title: 'Payload', cell: ({ payload }) => payload },
       {
         title: 'Waiting',
-        cell: ({ delivery }) => pendingText(delivery),
+        cell: ({ delivery }) => html`<span class="nowrap">${pendingText(delivery)}</span>`,
       },
       { title: 'Given up', cell: ({ delivery: { failed } }) => failed },
       {

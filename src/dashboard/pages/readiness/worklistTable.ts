@@ -15,7 +15,7 @@ import { type Html, html } from '../../components/page.ts';
 import { fieldValue } from '../../components/records.ts';
 import { readinessBadge } from '../../components/recordTable.ts';
 import { table } from '../../components/tables.ts';
-import { badge, bdi, day, dayText, fieldLabel, timeAgo } from '../../components/text.ts';
+import { badge, bdi, day, dayText, fieldLabel, idBeside, timeAgo } from '../../components/text.ts';
 import { answerPath, recordPath } from '../../components/urls.ts';
 
 /** Maximum number of an encounter's findings; its page has all. */
@@ -57,9 +57,9 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
     [
       {
         title: 'Patient, encounter',
-        isHeader: true,
+        ...{ isHeader: true, isCut: true },
         cell: ({ encounter_id: id, patient_id }: WorklistEntry) =>
-          html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${bdi((patient_id && names?.nameOf('patient', patient_id)) || id)}</a> <small class="muted">${bdi(id)}</small>`,
+          html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${bdi((patient_id && names?.nameOf('patient', patient_id)) || id)}</a> ${idBeside(id)}`,
       },
       ...(isOfAllStates || entries.some(({ billed }) => billed)
         ? [
@@ -85,11 +85,16 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
             },
           ]
         : []),
-      { title: 'Provider', cell: ({ provider_id: id }: WorklistEntry) => referred('provider', id) },
-      { title: 'Payer', cell: ({ payer_id: id }: WorklistEntry) => referred('payer', id) },
+      {
+        title: 'Provider',
+        isCut: true,
+        cell: ({ provider_id: id }: WorklistEntry) => referred('provider', id),
+      },
+      { title: 'Payer', isCut: true, cell: ({ payer_id: id }: WorklistEntry) => referred('payer', id) },
       { title: 'Defect', cell: (entry: WorklistEntry) => findingList({ workspace, list, settings }, entry) },
       {
         title: 'Since, by',
+        isCut: true,
         cell: ({ encounter_id: id }: WorklistEntry) => {
           const known = since.get(id);
           if (known === undefined) return '';
@@ -118,8 +123,8 @@ export function textForOthers(
     });
   });
   if (lines.length === 0) return undefined;
-  return html`<div class="actions"><button type="button" class="outline" data-copy="for-others">Copy for the EMR team</button></div>
-<details><summary>The text that is copied</summary><pre id="for-others" tabindex="0">${[...new Set(lines)].join('\n')}</pre></details>`;
+  return html`<div class="no-print"><div class="actions"><button type="button" class="outline" data-copy="for-others">Copy for the EMR team</button></div>
+<details class="further"><summary>The text that is copied</summary><pre id="for-others" dir="auto" tabindex="0">${[...new Set(lines)].join('\n')}</pre></details></div>`;
 }
 
 /** Where a finding is shown. */
