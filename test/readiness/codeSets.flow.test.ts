@@ -51,7 +51,7 @@ onEmbeddedEngines((start) => {
   };
 
   test('a set that is loaded counts in all workspaces from then on, which is an event of the installation', async () => {
-    const first = await load(`${HEADER}${rowsOf(codes)},,,,,,,\n\n`, '--as', '25.1');
+    const first = await load(`${HEADER}${rowsOf(codes)},,,,,,,\n\n`, '--release', '25.1');
     expect(first).toMatchObject({
       stream: '*.code_set-nucc',
       data: { set: 'nucc', release: '25.1', codes: codes.toSorted() },
@@ -65,7 +65,7 @@ onEmbeddedEngines((start) => {
     });
     const second = await load(
       Buffer.from(`\ufeff${HEADER}${rowsOf([...codes, ADDED])}`, 'utf8'),
-      '--as',
+      '--release',
       '26.0',
     );
     await whenPast(second.recordedAt);
@@ -123,7 +123,7 @@ onEmbeddedEngines((start) => {
     const first = await loadSet(
       'nppes',
       registry(NPPES, known, '"1093817462","2","","",""', '"1600000008","","","02/01/2026",""'),
-      ...['--as', '2026-11-08'],
+      ...['--release', '2026-11-08'],
     );
     expect(first.event).toMatchObject({
       stream: '*.code_set-nppes',

@@ -21,7 +21,7 @@ import {
 const PAYER_ID_COLUMN = 'Payer ID';
 
 interface LoadOptions {
-  as?: string;
+  release?: string;
   column?: string[];
 }
 
@@ -58,7 +58,7 @@ export function addCodeSetCommands(codeSets: Command): void {
     )
     .addArgument(new Argument('<set>', 'the code set').choices(codeSetNames))
     .argument('<file>', 'the CSV file that its publisher provides; /dev/stdin for standard input')
-    .option('--as <release>', "the publisher's name for the release, such as a date")
+    .option('--release <name>', "the publisher's name for the release, such as a date")
     .addOption(
       new Option(
         '--column <name...>',
@@ -68,11 +68,11 @@ export function addCodeSetCommands(codeSets: Command): void {
     .addHelpText(
       'after',
       example(
-        'chartledger code-sets load nucc nucc_taxonomy_260.csv --as 26.0',
-        "unzip -p NPPES.zip 'npidata_pfile_*[0-9].csv' | chartledger code-sets load nppes /dev/stdin --as 2026-11-08",
+        'chartledger code-sets load nucc nucc_taxonomy_260.csv --release 26.0',
+        "unzip -p NPPES.zip 'npidata_pfile_*[0-9].csv' | chartledger code-sets load nppes /dev/stdin --release 2026-11-08",
       ),
     )
-    .action(async (set: CodeSetName, file: string, { as: release, column }: LoadOptions) => {
+    .action(async (set: CodeSetName, file: string, { release, column }: LoadOptions) => {
       if (column !== undefined && set !== 'payers')
         throw new CommandError('--column belongs to the set payers: the columns of the others are known.');
       await withInstallation(async (tools) => {
