@@ -227,7 +227,7 @@ const headsPlace = z.string().superRefine((value, context) => {
 /** A warehouse that the role `warehouse` writes. */
 export interface WarehouseSetting {
   workspace: string;
-  deidentified: boolean;
+  view: 'full' | 'limited' | 'deidentified';
   /** A folder, by its path or as `file:`, or the URL of a PostgreSQL database. */
   place: string;
 }
@@ -236,7 +236,7 @@ export interface WarehouseSetting {
 const warehouses = z
   .string()
   .transform((value) =>
-    value.split(',').map((one) => /^\s*([a-z0-9_]{2,40})(\/deidentified)?=(\S.*)$/.exec(one)),
+    value.split(',').map((one) => /^\s*([a-z0-9_]{2,40})(?:\/(limited|deidentified))?=(\S.*)$/.exec(one)),
   )
   .refine((found) => found.every((one) => one !== null), {
     error: 'must be a list such as clinic=/srv/warehouse,clinic/deidentified=postgres://db/research',
@@ -246,7 +246,7 @@ const warehouses = z
     found.map(
       (one): WarehouseSetting => ({
         workspace: one?.[1] ?? '',
-        deidentified: one?.[2] !== undefined,
+        view: (one?.[2] as 'limited' | 'deidentified' | undefined) ?? 'full',
         place: (one?.[3] ?? '').trim(),
       }),
     ),
@@ -418,7 +418,7 @@ export const settings = z.object({
   WAREHOUSES: variable(
     warehouses.optional(),
     'The warehouses that the role `warehouse` writes: a comma-separated list of `WORKSPACE=PLACE`, or ' +
-      '`WORKSPACE/deidentified=PLACE` for the de-identified view. A place is a folder or a `postgres:` URL.',
+      '`WORKSPACE/deidentified=PLACE` for the de-identified view, `WORKSPACE/limited=PLACE` for a limited data set. A place is a folder or a `postgres:` URL.',
     'none',
   ),
   WAREHOUSES_EVERY_SECONDS: variable(

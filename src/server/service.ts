@@ -175,7 +175,7 @@ async function neededKeys(config: Config): Promise<ManagedKeyName[]> {
   if (roles.includes('api')) return [...needed, 'deidentification', 'webhookSecrets', 'totpSecrets'];
   if (roles.includes('webhooks')) return [...needed, 'deidentification', 'webhookSecrets'];
   if (roles.includes('mllp')) return [...needed, 'webhookSecrets'];
-  return warehouses.some(({ deidentified }) => deidentified) ? [...needed, 'deidentification'] : needed;
+  return warehouses.some(({ view }) => view !== 'full') ? [...needed, 'deidentification'] : needed;
 }
 
 /** Returns the result of `work`; rejects with the signal's reason as soon as it aborts, whatever the outcome of the work. */

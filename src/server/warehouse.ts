@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import type { Position } from '../domain/events/event.ts';
 import type { Caller } from '../domain/events/newEvent.ts';
-import { feedEventTypes } from '../modules/eventStream/cloudEvents.ts';
+import { type EventView, feedEventTypes } from '../modules/eventStream/cloudEvents.ts';
 import { Consumers, type Contact } from '../modules/eventStream/consumers.ts';
 import { Keyring } from '../modules/keyring.ts';
 import { type WriteWarehouseOptions, writeWarehouse } from '../modules/warehouse/write.ts';
@@ -21,10 +21,10 @@ import { managedKeys } from './keys.ts';
 import { isFolder, openEventLog, openOwnStateStore, openWarehouse } from './openStorage.ts';
 import { requireKeyFolder } from './stores.ts';
 
-interface KeepWarehouseOptions extends Omit<WriteWarehouseOptions, 'pseudonyms'> {
+interface KeepWarehouseOptions extends Omit<WriteWarehouseOptions, 'view' | 'pseudonyms'> {
   /** A folder, or the URL of a PostgreSQL database. */
   place: string;
-  deidentified: boolean;
+  view: EventView;
   /** The name under which it is listed as a consumer of the events. */
   consumer?: string | undefined;
 }
@@ -36,19 +36,18 @@ export function keepWarehouse(
   config: Config,
   eventLog: EventLog,
   caller: Caller,
-  { place, deidentified, consumer, onReached, ...options }: KeepWarehouseOptions,
+  { place, view, consumer, onReached, ...options }: KeepWarehouseOptions,
 ): Promise<boolean> {
-  const schema = deidentified ? `${caller.workspace}_deidentified` : caller.workspace;
+  const schema = view === 'full' ? caller.workspace : `${caller.workspace}_${view}`;
   // A URL may have a password; a folder has one warehouse, whatever its workspace.
   const name = createHash('sha256')
     .update(isFolder(place) ? place : `${place} ${schema}`)
     .digest('hex');
   return withLeases(config.stateUrl, [`warehouse ${name}`], async (hold) => {
     if (!(await hold())) return false;
-    if (deidentified) requireKeyFolder(config.deidentificationKey, config.dataDir);
+    if (view !== 'full') requireKeyFolder(config.deidentificationKey, config.dataDir);
     const keys = new Keyring(eventLog, managedKeys(config));
-    const pseudonyms = deidentified ? () => keys.loadEpoch('deidentification') : undefined;
-    const view = deidentified ? 'deidentified' : 'full';
+    const pseudonyms = view === 'full' ? undefined : () => keys.loadEpoch('deidentification');
     const warehouse = await openWarehouse(place, schema);
     if (warehouse === undefined) return false;
     try {
@@ -58,7 +57,7 @@ export function keepWarehouse(
           : await noteSink(config, eventLog, { workspace: caller.workspace, name: consumer, view });
       try {
         await writeWarehouse({ eventLog, warehouse }, caller, {
-          pseudonyms,
+          ...{ view, pseudonyms },
           ...options,
           onReached(position, changes) {
             noted?.reached(position);
@@ -129,8 +128,8 @@ export async function keepWarehouses(
   const follow = { everyMs: config.warehousesEverySeconds * 1_000, signal };
   const failing = measurements.gauge('chartledger.warehouse.failing', {});
   const keep = async ({ workspace, ...warehouse }: WarehouseSetting) => {
-    const { place, deidentified } = warehouse;
-    const consumer = `${isFolder(place) ? 'parquet' : 'postgres'}${deidentified ? '-deidentified' : ''}`;
+    const { place, view } = warehouse;
+    const consumer = `${isFolder(place) ? 'parquet' : 'postgres'}${view === 'full' ? '' : `-${view}`}`;
     const principal = { type: 'service', id: 'warehouse' } as const;
     let isFailing = false;
     const note = (fails: boolean) => {

@@ -32,7 +32,7 @@ export interface WarehouseOrigin {
   /** The identity of the event log. */
   log: string;
   workspace: string;
-  /** `full`, or `deidentified` with the epoch of the hashes: `deidentified 1`. */
+  /** `full`, or another view with the epoch of the hashes: `deidentified 1`. */
   view: string;
   /** All tables with all columns, as a digest. */
   schema: string;

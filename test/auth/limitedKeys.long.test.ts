@@ -207,7 +207,7 @@ onEmbeddedEngines((start) => {
           [await client.post('/integration/patients', samples.patient()), "'write' or 'write:patient'"],
           [await client.get(`/integration/encounters/${encounter}/history`), "'read' or 'read:encounter'"],
           [await client.upload(documentsPath(encounter), documentForm()), "'write' or 'write:document'"],
-          [await client.get('/events'), "'events' or 'events:deidentified'"],
+          [await client.get('/events'), "'events' or 'events:limited' or 'events:deidentified'"],
         ] as const) {
           expect(answer).toMatchObject({
             status: 403,

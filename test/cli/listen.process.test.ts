@@ -163,7 +163,7 @@ onEmbeddedEngines((start) => {
       code: 1,
       stdout: '',
       stderr:
-        "The service refused the API key (403): The API key lacks the permission 'events' or 'events:deidentified'.\n",
+        "The service refused the API key (403): The API key lacks the permission 'events' or 'events:limited' or 'events:deidentified'.\n",
     });
     await send('one');
     const made = await service.createKey('clinic', ['events']);

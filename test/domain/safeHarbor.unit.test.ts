@@ -7,7 +7,7 @@ import {
   feedEventTypes,
   readinessSchemas,
 } from '../../src/modules/eventStream/cloudEvents.ts';
-import { deidentifiedFields } from '../../src/modules/eventStream/deidentification.ts';
+import { shownFields as fieldsShown } from '../../src/modules/eventStream/deidentification.ts';
 
 import { cloudEventOf, deidentify, pseudonym, shownFields } from '../support/log.ts';
 import { insuranceRows, specTables } from '../support/samples.ts';
@@ -216,7 +216,9 @@ describe('each field', () => {
       (one) => [one.kind === 'readiness' ? one.logType : one.kind, one] as const,
     );
     const decided = [
-      ...[...new Map(kinds)].flatMap(([kind, told]) => named(kind, Object.keys(deidentifiedFields(told)))),
+      ...[...new Map(kinds)].flatMap(([kind, told]) =>
+        named(kind, Object.keys(fieldsShown('deidentified', told))),
+      ),
       ...named('insurance', Object.keys(insurance.rules)),
     ];
     expect(decided.sort()).toEqual(allFields.sort());

@@ -17,7 +17,8 @@ import { appendedBy, type TestService } from '../support/service.ts';
 type AsyncApi = Record<string, any>;
 
 const types = feedEventTypes.map(({ type }) => type);
-const names = types.flatMap((type) => [type, `${type}.deidentified`]);
+const narrowed = ['limited', 'deidentified'] as const;
+const names = types.flatMap((type) => [type, ...narrowed.map((view) => `${type}.${view}`)]);
 const schemaPath = (name: string) => `/schemas/${name}`;
 
 /** Every value under the key `$ref`. */
@@ -102,7 +103,9 @@ onEmbeddedEngines((start) => {
   }
 
   /** The whole stream, as a key of that permission reads it. */
-  async function readStream(permission: 'events' | 'events:deidentified'): Promise<CloudEvent[]> {
+  async function readStream(
+    permission: 'events' | `events:${(typeof narrowed)[number]}`,
+  ): Promise<CloudEvent[]> {
     const { key } = await service.createKey('clinic', [permission]);
     const { status, text } = await service.as(key).get('/events', { accept: 'application/x-ndjson' });
     expect(status).toBe(200);
@@ -127,7 +130,7 @@ onEmbeddedEngines((start) => {
       expect(broken.problems).toMatchObject([{ message: 'The field `host` must be present on this level.' }]);
     });
 
-    test('has every type of event in both views, and no other', () => {
+    test('has every type of event in each view, and no other', () => {
       expect(Object.keys(asyncapi.components.messages).sort()).toEqual([...names].sort());
       expect(Object.keys(asyncapi.channels.events.messages).sort()).toEqual([...names].sort());
       const sent = (operation: string) =>
@@ -135,6 +138,7 @@ onEmbeddedEngines((start) => {
           (reference) => resolveReference(asyncapi, resolveReference(asyncapi, reference).$ref).name,
         );
       expect(sent('sendEvents')).toEqual(types);
+      expect(sent('sendLimitedEvents')).toEqual(types.map((type) => `${type}.limited`));
       expect(sent('sendDeidentifiedEvents')).toEqual(types.map((type) => `${type}.deidentified`));
     });
 
@@ -173,10 +177,10 @@ onEmbeddedEngines((start) => {
       for (const reference of references(body)) {
         expect(resolveReference(body, reference)).toMatchObject({ type: 'object' });
       }
-      expect(body.additionalProperties).toBe(name.endsWith('.deidentified') ? false : undefined);
+      expect(body.additionalProperties).toBe(types.includes(name) ? undefined : false);
     });
 
-    test('hold of every event that the service writes, in both views', async () => {
+    test('hold of every event that the service writes, in each view', async () => {
       // What is there before the worklist is begun would be no news.
       await worklist(service);
       const written = 3 * catalog.length + 7;
@@ -186,12 +190,16 @@ onEmbeddedEngines((start) => {
         code: 0,
       });
       await worklist(service);
-      const [full, deidentified] = [await readStream('events'), await readStream('events:deidentified')];
+      const full = await readStream('events');
+      const [limited, deidentified] = [
+        await readStream('events:limited'),
+        await readStream('events:deidentified'),
+      ];
       expect(new Set(full.map(({ type }) => type))).toEqual(new Set(types));
       const byItself = full.filter(({ type }) => /readiness_changed|rules_applied/.test(type)).length;
       const all = written + erased + byItself;
-      expect([full.length, deidentified.length]).toEqual([all, all]);
-      const both = [...full, ...deidentified];
+      expect([full, limited, deidentified].map(({ length }) => length)).toEqual([all, all, all]);
+      const both = [...full, ...limited, ...deidentified];
       expect(new Set(both.map(({ dataschema }) => dataschema?.replace(service.url, '')))).toEqual(
         new Set(names.map(schemaPath)),
       );
@@ -204,13 +212,14 @@ onEmbeddedEngines((start) => {
       }
     });
 
-    test.each(types)('%s tells its two views apart', (type) => {
-      const [full, deidentified] = [type, `${type}.deidentified`].map((name) =>
+    test.each(types)('%s tells its views apart', (type) => {
+      const [full, limited, deidentified] = [type, ...narrowed.map((view) => `${type}.${view}`)].map((name) =>
         Object.keys(schemas.get(name)?.body.properties.sent.properties),
-      ) as [string[], string[]];
-      expect(full).toEqual(expect.arrayContaining(deidentified));
+      ) as [string[], string[], string[]];
+      expect(full).toEqual(expect.arrayContaining(limited));
+      expect(limited).toEqual(expect.arrayContaining(deidentified));
       if (!/[._](?:removed|erased|applied)\.v1$/.test(type))
-        expect(full.length).toBeGreaterThan(deidentified.length);
+        expect(full.length).toBeGreaterThan(limited.length);
     });
   });
 

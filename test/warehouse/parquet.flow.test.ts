@@ -195,6 +195,19 @@ onEveryEngine((start) => {
       expect(text).not.toContain(value);
   });
 
+  test('those of a limited data set have hashes for ids, and whole dates and times', async () => {
+    const folder = temporaryFolder();
+    const patient = { ...samples.patient(), city: 'Lincoln', zip_code: '68501-1234' };
+    await post('/integration/patients', patient);
+    await write(folder, '--view', 'limited');
+    const found = (await tableIn(folder, 'patients')).find((one) => one.zip_code === '68501');
+    expect(found).toMatchObject({ city: 'Lincoln', date_of_birth: patient.date_of_birth });
+    expect(found?.id).toMatch(/^[\w-]{22}$/);
+    expect(found?.created_at).not.toEqual(new Date(`${new Date().getUTCFullYear()}-01-01`));
+    expect(found).not.toHaveProperty('last_name');
+    expect(await tableIn(folder, 'access')).toEqual([]);
+  });
+
   test('the role keeps the warehouses of its settings up to date, and goes on after what cannot be written', async () => {
     const [folder, research] = [temporaryFolder(), temporaryFolder()];
     const other = temporaryFolder();
@@ -231,7 +244,7 @@ onEveryEngine((start) => {
     const before = filesIn(folder);
     expect(await sink(folder, '--deidentified')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('The warehouse is of the other view'),
+      stderr: expect.stringContaining('The warehouse is of another view'),
     });
     const other = temporaryFolder();
     writeFileSync(join(other, 'notes.txt'), 'mine');

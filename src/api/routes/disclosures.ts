@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type DisclosureAdded, disclosureMeans } from '../../domain/events/disclosureEvents.ts';
 import { purposes } from '../../domain/events/payloads.ts';
 import { catalogEntry } from '../../domain/records/catalog.ts';
+import { narrowedViews } from '../../domain/records/schema/deidentification.ts';
 import { identifier, requiredDate } from '../../domain/records/schema/fields.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
@@ -77,7 +78,7 @@ const disclosureSchema = z
       description:
         '`range`: it lies where a list, stream, webhook or export was shown events, and may have been left out',
     }),
-    view: z.enum(['reference', 'deidentified']).nullable(),
+    view: z.enum(['reference', ...narrowedViews]).nullable(),
     recipient: text,
     recipient_address: text,
     purpose: z.enum(purposes).nullable().meta({ description: '`null`: not given' }),

@@ -13,6 +13,7 @@ import {
   jsonSchemaOf,
 } from '../../modules/eventStream/asyncapi.ts';
 import { type SnapshotLine, snapshotLine } from '../../modules/eventStream/changedFields.ts';
+import { eventViews } from '../../modules/eventStream/cloudEvents.ts';
 import { formatPosition, startAt } from '../../modules/eventStream/position.ts';
 import { type Snapshot, type SnapshotPart, snapshotOf } from '../../modules/records/queries/lists.ts';
 import { version } from '../../platform/version.ts';
@@ -98,8 +99,8 @@ const example = eventSchemas.get('chartledger.document.removed.v1') as EventSche
 
 const name = z.string().meta({
   description:
-    'The type of an event, such as `chartledger.patient.upserted.v1`; with the suffix `.deidentified` for ' +
-    'the de-identified view. It is the last part of the event’s `dataschema`.',
+    'The type of an event, such as `chartledger.patient.upserted.v1`; with the suffix `.limited` or `.deidentified` for ' +
+    'these views. It is the last part of the event’s `dataschema`.',
   examples: [example.name],
 });
 
@@ -148,10 +149,10 @@ const snapshotQuerySchema = asOfQuerySchema.extend({
     .enum(catalog.map(({ kind }) => kind))
     .meta({ description: 'The kind of record', examples: ['encounter'] }),
   view: z
-    .enum(['full', 'deidentified'])
+    .enum(eventViews)
     .optional()
     .meta({
-      description: 'Default `full`, or `deidentified` for a key that is allowed no other view',
+      description: 'Default: the first of `full`, `limited` and `deidentified` that the key is allowed',
       examples: ['full'],
     }),
 });
@@ -206,7 +207,7 @@ function readSnapshot() {
       const found = context.found as FoundKey;
       const view = viewOf(found, query.view);
       const caller = callerOf(context);
-      const deidentify = view === 'deidentified' ? await ports.feed.deidentifier() : undefined;
+      const deidentify = view === 'full' ? undefined : await ports.feed.deidentifier(view);
       const asOf = requestedAsOf(query.as_of);
       if (asOf !== undefined) requireShownMoment(view, asOf, 'as_of');
       const snapshot = await snapshotOf(ports, caller.workspace, entry, asOf);
@@ -220,7 +221,7 @@ function readSnapshot() {
           shown: {
             ...shown,
             event_types: [entry.eventType],
-            ...(deidentify && { view: 'deidentified' }),
+            ...(view !== 'full' && { view }),
           },
         }),
       });

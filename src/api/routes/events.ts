@@ -11,6 +11,7 @@ import type { Permission } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import {
   type CloudEvent,
+  eventViews,
   feedEventTypes,
   type Selection,
   toCloudEvent,
@@ -121,13 +122,18 @@ function eventsQueryOf(context: RequestContext): EventsQuery {
   return validate(eventsQuerySchema, withPlus(context));
 }
 
+/** The permissions one of which a key needs for a view. */
+const viewAccess: Record<Selection['view'], readonly Permission[]> = {
+  full: ['events'],
+  limited: ['events', 'events:limited'],
+  deidentified: ['events', 'events:limited', 'events:deidentified'],
+};
+
 /** Returns the view of events that a key gets, given the view `asked` for, if any. Throws `permission_denied`. */
 export function viewOf({ key }: FoundKey, asked: EventsQuery['view']): Selection['view'] {
-  const full = key.permissions.includes('events');
-  if (asked === 'full' && !full) {
-    throw lackingPermission(['events']);
-  }
-  return asked ?? (full ? 'full' : 'deidentified');
+  const allowed = eventViews.filter((view) => viewAccess[view].some((one) => key.permissions.includes(one)));
+  if (asked !== undefined && !allowed.includes(asked)) throw lackingPermission(viewAccess[asked]);
+  return asked ?? allowed[0] ?? 'deidentified';
 }
 
 /** Returns which events a key and a query select. Throws `permission_denied`, `validation_failed`. */
@@ -188,7 +194,7 @@ async function startOf(
  * recorded, and the de-identified view reveals only the year.
  */
 export function requireShownMoment(view: Selection['view'], time: number, field: string): void {
-  if (view === 'full' || BEGINNING_OF_YEAR.test(new Date(time).toISOString())) return;
+  if (view !== 'deidentified' || BEGINNING_OF_YEAR.test(new Date(time).toISOString())) return;
   const message = 'must be the beginning of a year in the de-identified view, such as 2026-01-01';
   throw validationError([{ field, message }]);
 }
@@ -226,7 +232,7 @@ async function connected(
 }
 
 /** The permissions one of which a key needs for the stream. */
-export const EVENT_ACCESS: readonly Permission[] = ['events', 'events:deidentified'];
+export const EVENT_ACCESS = viewAccess.deidentified;
 const LOOK_MS = 500;
 /** Memory for what readers have not read yet, in a request thread. One key may have 200 live streams, or 50 pages. */
 const READS_BYTES = 600 * 1024 * 1024;
@@ -254,7 +260,8 @@ export function readEvents(times: StreamTimes = streamTimes) {
       'connected: first the existing events, then new ones as they are appended. `id` is the position of ' +
       'the event. Clients of server-sent events send the last one as `Last-Event-ID` when they reconnect, ' +
       'and miss nothing. A comment is sent at least every 15 seconds. `limit` and `wait` do not apply.\n\n' +
-      'The de-identified view is for keys with the permission `events:deidentified`.',
+      'Keys with the permission `events:limited` get a limited data set (45 CFR 164.514(e)), those with `events:deidentified` the ' +
+      'de-identified view.',
     tag: 'Events',
     permission: EVENT_ACCESS,
     query: eventsQuerySchema,
@@ -322,7 +329,7 @@ function sentParameters(
 function limitsOf({ view, eventTypes }: Selection): Pick<DisclosedRange, 'event_types' | 'view'> {
   return {
     ...(eventTypes.length < feedEventTypes.length && { event_types: eventTypes }),
-    ...(view === 'deidentified' && { view }),
+    ...(view !== 'full' && { view }),
   };
 }
 

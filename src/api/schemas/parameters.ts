@@ -7,7 +7,7 @@ import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import type { AccessSubject } from '../../modules/audit/recordAccess.ts';
-import { feedEventTypes, unchangedEvents } from '../../modules/eventStream/cloudEvents.ts';
+import { eventViews, feedEventTypes, unchangedEvents } from '../../modules/eventStream/cloudEvents.ts';
 import { consumerName } from '../../modules/eventStream/consumers.ts';
 import { parsePosition } from '../../modules/eventStream/position.ts';
 import type { WriteCondition } from '../../modules/records/commands/upsert.ts';
@@ -326,10 +326,10 @@ export const eventsQuerySchema = z.object({
       examples: ['chartledger.patient.upserted.v1'],
     }),
   view: z
-    .enum(['full', 'deidentified'])
+    .enum(eventViews)
     .optional()
     .meta({
-      description: 'Default `full`, or `deidentified` for a key that is allowed no other view',
+      description: 'Default: the first of `full`, `limited` and `deidentified` that the key is allowed',
       examples: ['full'],
     }),
   unchanged: z

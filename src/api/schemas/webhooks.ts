@@ -12,7 +12,7 @@ import {
   readinessSchemas,
   type StreamedEventType,
 } from '../../modules/eventStream/cloudEvents.ts';
-import { createDeidentifier, deidentifiedSchemaName } from '../../modules/eventStream/deidentification.ts';
+import { createDeidentifier, narrowedSchemaName } from '../../modules/eventStream/deidentification.ts';
 import { buildMessage, buildPing, messageId, PING_TYPE } from '../../modules/webhooks/messages.ts';
 import { type WebhookPayload, webhookPayloads } from '../../modules/webhooks/webhook.ts';
 import { exampleAddress, exampleEvent, exampleRequestId } from './examples.ts';
@@ -113,7 +113,7 @@ function messageSchema(feedType: StreamedEventType): z.ZodType {
   const full = z
     .object({ version: versionNumber, sent: sentSchema(feedType), changed })
     .meta({ description: 'The payload `full`' });
-  const deidentified = eventSchemas.get(deidentifiedSchemaName(feedType.type))?.data as z.ZodType;
+  const deidentified = eventSchemas.get(narrowedSchemaName('deidentified', feedType.type))?.data as z.ZodType;
   return envelope(feedType.type, subject, z.union([referenceData, full, deidentified]));
 }
 

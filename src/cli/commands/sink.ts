@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { termsOf } from '../../domain/events/payloads.ts';
 import { parseTerms } from '../../modules/audit/disclosureTerms.ts';
+import { type EventView, eventViews } from '../../modules/eventStream/cloudEvents.ts';
 import { consumerName } from '../../modules/eventStream/consumers.ts';
 import { loadConfig } from '../../platform/config.ts';
 import { ServiceError } from '../../platform/errors.ts';
@@ -16,7 +17,7 @@ const DEFAULT_PAUSE = 60;
 
 interface SinkOptions extends TermOptions {
   workspace: string;
-  deidentified?: boolean;
+  view: EventView;
   follow?: boolean;
   consumer?: string;
   /** In seconds. */
@@ -48,8 +49,8 @@ export function addSinkCommands(sink: Command): void {
 
   addSinkOptions(sink.command('postgres'))
     .description(
-      'Write the same tables into a PostgreSQL database, in a schema named like the workspace; the de-identified ones in one whose name ' +
-        'ends with _deidentified.',
+      'Write the same tables into a PostgreSQL database, in a schema named like the workspace; those of another view in one whose ' +
+        'name ends with it, such as clinic_deidentified.',
     )
     .argument('<url>', 'the database; its password may be in PGPASSWORD or a password file')
     .addHelpText(
@@ -70,7 +71,18 @@ function addSinkOptions(command: Command): Command {
   return addTermOptions(
     command
       .requiredOption('--workspace <id>', 'the workspace')
-      .option('--deidentified', 'the de-identified view, without the table of accesses')
+      .addOption(
+        new Option(
+          '--view <view>',
+          'what the tables show: everything; a limited data set (45 CFR 164.514(e)), which requires a data use agreement; or nothing ' +
+            'that could identify a person. Only the full view has the table of accesses',
+        )
+          .choices(eventViews)
+          .default('full'),
+      )
+      .addOption(
+        new Option('--deidentified', 'the same as --view deidentified').implies({ view: 'deidentified' }),
+      )
       .option(
         '--consumer <name>',
         'list it under this name among the consumers of the events, so that a delay raises an alert',
@@ -89,14 +101,14 @@ function addSinkOptions(command: Command): Command {
 async function run(place: string, options: SinkOptions): Promise<void> {
   const { terms, others } = termsOfOptions(options);
   const disclosedTo = termsOf(parseTerms(terms));
-  const { workspace, deidentified = false, follow = false, every, consumer } = others;
+  const { workspace, view, follow = false, every, consumer } = others;
   const config = loadConfig(terminal().env);
   await withWorkspace(workspace, async ({ eventLog, caller }) => {
     let changes = 0;
     const write = async (signal?: AbortSignal) => {
       const isWritten = await keepWarehouse(config, eventLog, withTerms(caller, disclosedTo), {
         place,
-        deidentified,
+        view,
         consumer,
         ...(signal && { follow: { everyMs: every * 1_000, signal } }),
         onReached(position, rows) {

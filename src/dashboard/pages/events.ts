@@ -172,7 +172,7 @@ async function newestEvents(ports: NewestEventsPorts, wanted: EventSelection): P
     { limit: EVENTS_A_PAGE, pageToken },
   );
   const entries = found.items.filter(({ position }) => position > after);
-  const deidentify = wanted.view === 'deidentified' ? await ports.feed.deidentifier() : undefined;
+  const deidentify = wanted.view === 'full' ? undefined : await ports.feed.deidentifier(wanted.view);
   const items = await Promise.all(entries.map((entry) => findEvent(ports, wanted, entry, deidentify)));
   return { items: items.filter((item) => item !== undefined), next_page_token: found.next_page_token };
 }

@@ -200,6 +200,8 @@ const permissionTexts: Record<WholePermission, string> = {
   write: 'Send records and documents, and remove documents.',
   read: 'Read records, documents and their history.',
   events: 'Read the event stream in full.',
+  'events:limited':
+    'Read the event stream as a limited data set, without direct identifiers of persons. Requires a data use agreement.',
   'events:deidentified': 'Read the event stream without data that could identify a person.',
   webhooks: 'Create and change webhooks. Sending full events also needs the events permission.',
   audit: 'Read the audit trail, who has seen a record, and the refused requests of all senders.',

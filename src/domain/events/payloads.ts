@@ -240,7 +240,7 @@ export interface DisclosedRange {
   /** What was shown, by id; there are no ranges then. */
   things?: DisclosedRecord[];
   /** Which view of the events was sent; absent for the full events. */
-  view?: 'reference' | 'deidentified';
+  view?: 'reference' | 'limited' | 'deidentified';
 }
 
 /** Returns the ranges with one added, ascending and disjoint; if that makes more than `most`, the closest ones are merged. */

@@ -116,6 +116,7 @@ export function describeContents(entry: AuditEntry, accessed: readonly Described
     const found = wordsIn(entry, one);
     const about = kindWord(one.thing.kind);
     if (entry.shown?.view === 'reference') return [[`notice of a change, without values: ${about}`]];
+    if (entry.shown?.view === 'limited') return [[`limited data set: ${about}`]];
     if (found.length === 0) return [[about]];
     return one.thing.kind === patient.kind ? [found] : found.map((word) => [word]);
   });

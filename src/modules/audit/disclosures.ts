@@ -20,7 +20,7 @@ import { type AuditFilter, readAuditTrail, wholeAuditTrail } from './trail.ts';
  * The status of an access under 45 CFR 164.528:
  * - `accountable`: a disclosure that an accounting includes.
  * - `purpose_not_given`: a disclosure without a stated purpose, so that it is accounted for.
- * - `exempt`: a disclosure for treatment, payment or health care operations, or to the individual.
+ * - `exempt`: a disclosure for treatment, payment or health care operations, to the individual, or of a limited data set.
  * - `internal_use`: by the organization's own workforce, which is a use and not a disclosure (45 CFR 160.103).
  * - `deidentified`: nothing that identified anyone was disclosed (45 CFR 164.502(d), 164.514).
  */
@@ -33,9 +33,10 @@ export const disclosureStatuses = [
 ] as const;
 export type DisclosureStatus = (typeof disclosureStatuses)[number];
 
-/** What exempts disclosures for treatment, payment and health care operations, and those to the individual. */
+/** What exempts disclosures for treatment, payment and health care operations, to the individual, and of a limited data set. */
 const EXEMPTION = '45 CFR 164.528(a)(1)(i)';
 const EXEMPTION_OF_INDIVIDUALS = '45 CFR 164.528(a)(1)(ii)';
+const EXEMPTION_OF_LIMITED_DATA = '45 CFR 164.528(a)(1)(viii)';
 
 /**
  * Returns the status of an entry's access, given its terms. Users and operators are the workforce, unless they stated a recipient or
@@ -50,6 +51,7 @@ function disclosureStatus(
   const isNamed = disclosedTo?.recipient !== undefined || disclosedTo?.purpose !== undefined;
   if (isWorkforce && !isNamed) return 'internal_use';
   if (shown?.view === 'deidentified') return 'deidentified';
+  if (shown?.view === 'limited') return 'exempt';
   return statusOfPurpose(terms);
 }
 
@@ -110,7 +112,7 @@ export interface Disclosure {
   /** `id`: the entry names it; `range`: it lies where a list, stream, webhook or export was shown events, and may have been left out. */
   found_by: 'id' | 'range';
   /** The view of the events that was disclosed, if not everything. */
-  view: 'reference' | 'deidentified' | null;
+  view: 'reference' | 'limited' | 'deidentified' | null;
   /** As stated at the time of disclosure; null if not stated. */
   recipient: string | null;
   recipient_address: string | null;
@@ -204,7 +206,8 @@ function toAdded(
   };
 }
 
-function exemptionOf({ action }: AuditEntry): string {
+function exemptionOf({ action, shown }: AuditEntry): string {
+  if (shown?.view === 'limited') return EXEMPTION_OF_LIMITED_DATA;
   return isToIndividual(action) ? EXEMPTION_OF_INDIVIDUALS : EXEMPTION;
 }
 

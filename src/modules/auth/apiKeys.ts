@@ -570,6 +570,7 @@ export const permissions = [
   'write',
   'read',
   'events',
+  'events:limited',
   'events:deidentified',
   'webhooks',
   'audit',

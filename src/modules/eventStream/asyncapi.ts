@@ -4,17 +4,21 @@ import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
 import { documentFieldsSchema, documentFormats } from '../../domain/records/document.ts';
 import { sentSchema } from '../../domain/records/fold.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
-import { shownSchema } from '../../domain/records/schema/deidentification.ts';
-import { feedEventTypes, readinessSchemas, type StreamedEventType } from './cloudEvents.ts';
-import { deidentifiedFields, deidentifiedSchemaName, shownFieldNames } from './deidentification.ts';
+import {
+  type NarrowedView,
+  narrowedViews,
+  shownSchema,
+} from '../../domain/records/schema/deidentification.ts';
+import { feedEventTypes, readinessSchemas, type Selection, type StreamedEventType } from './cloudEvents.ts';
+import { narrowedSchemaName, shownFieldNames, shownFields } from './deidentification.ts';
 import { pascalCase, withTitles } from './schemaTitles.ts';
 
 /** The JSON Schema of one type of event in one view: a document at `/schemas/{name}`. */
 export interface EventSchema {
-  /** The event's type; the de-identified view has its own name. */
+  /** The event's type; the limited and the de-identified view have their own names. */
   name: string;
   feedType: StreamedEventType;
-  view: 'full' | 'deidentified';
+  view: Selection['view'];
   /** What the event reports. */
   title: string;
   /** What generated code calls the event: `PatientUpserted`. */
@@ -89,17 +93,22 @@ function fullData(feedType: StreamedEventType): z.ZodObject {
 }
 
 /** Contains these fields and no others: the view guarantees that. */
-function deidentifiedData(feedType: StreamedEventType): z.ZodObject {
+function narrowedData(view: NarrowedView, feedType: StreamedEventType): z.ZodObject {
   return z.strictObject({
     version,
-    sent: shownSchema(deidentifiedFields(feedType), sentFields(feedType)).meta({
-      description: `${sentDescription}; data that could identify a person is omitted`,
+    sent: shownSchema(shownFields(view, feedType), sentFields(feedType)).meta({
+      description: `${sentDescription}; ${omitted[view]}`,
     }),
     changed: z
-      .array(z.enum(shownFieldNames(feedType)))
+      .array(z.enum(shownFieldNames(view, feedType)))
       .meta({ description: `${changedDescription}; omitted fields are not named` }),
   });
 }
+
+const omitted: Record<NarrowedView, string> = {
+  limited: 'direct identifiers of a person are omitted',
+  deidentified: 'data that could identify a person is omitted',
+};
 
 function titleOf({ type }: StreamedEventType): string {
   const [, named = '', what = ''] = type.split('.');
@@ -107,26 +116,25 @@ function titleOf({ type }: StreamedEventType): string {
   return `${title} ${what === 'upserted' ? 'created or updated' : what.replaceAll('_', ' ')}`;
 }
 
-function bothViews(feedType: StreamedEventType): EventSchema[] {
+function everyView(feedType: StreamedEventType): EventSchema[] {
   const title = titleOf(feedType);
   const [, named = '', what = ''] = feedType.type.split('.');
   const typeName = pascalCase(`${named}.${what}`);
   return [
     { name: feedType.type, feedType, view: 'full', title, typeName, data: fullData(feedType) },
-    {
-      name: deidentifiedSchemaName(feedType.type),
-      feedType,
-      view: 'deidentified',
-      title: `${title}, de-identified`,
-      typeName: `Deidentified${typeName}`,
-      data: deidentifiedData(feedType),
-    },
+    ...narrowedViews.map((view) => ({
+      name: narrowedSchemaName(view, feedType.type),
+      ...{ feedType, view },
+      title: `${title}, ${view === 'limited' ? 'in a limited data set' : 'de-identified'}`,
+      typeName: `${view === 'limited' ? 'Limited' : 'Deidentified'}${typeName}`,
+      data: narrowedData(view, feedType),
+    })),
   ];
 }
 
 /** Every type of event in every view, by name. */
 export const eventSchemas: ReadonlyMap<string, EventSchema> = new Map(
-  feedEventTypes.flatMap(bothViews).map((schema) => [schema.name, schema]),
+  feedEventTypes.flatMap(everyView).map((schema) => [schema.name, schema]),
 );
 
 /** Returns the schema of an event's `data`, as a JSON Schema document (2020-12). */
@@ -148,6 +156,9 @@ as server-sent events or in pages of JSON lines, and resume with the \`sequence\
 Each event is a CloudEvent 1.0 in its structured JSON form. \`dataschema\` is the URL of the JSON Schema of its \`data\`.
 The last part of \`type\` is the version of that schema: a version may gain fields; any other change creates a new version.
 
+A limited data set (45 CFR 164.514(e)) contains the same events without direct identifiers: ids are keyed hashes; dates, cities, states and
+five-digit ZIP codes are kept. It is protected health information, for recipients with a data use agreement.
+
 The de-identified view contains the same events without data that could identify a person (HIPAA Safe Harbor, 45 CFR
 164.514(b)(2)): ids are keyed hashes that can still be joined, dates are reduced to years, and names, addresses below the
 state, contact data and numbers are omitted. When the key of the hashes is changed, all hashes change, including those of
@@ -163,6 +174,13 @@ const views = {
     title: 'Events',
     summary: 'Every event of the workspace.',
     description: 'Keys with the permission `events` get this view.',
+  },
+  limited: {
+    operation: 'sendLimitedEvents',
+    title: 'Events of a limited data set',
+    summary: 'The same events, without direct identifiers of persons.',
+    description:
+      'Keys with the permission `events:limited`, but not `events`, get this view, and so do requests with `view=limited`.',
   },
   deidentified: {
     operation: 'sendDeidentifiedEvents',
@@ -196,19 +214,20 @@ const reference = (...path: string[]) => ({ $ref: `#/${path.join('/')}` });
  */
 function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObject {
   const deidentified = view === 'deidentified';
+  const isHashed = view !== 'full';
   return z.object({
     specversion: z.literal('1.0'),
     id: z.string().meta({
-      description: deidentified
+      description: isHashed
         ? 'Unique; a keyed hash'
         : 'Unique: the id of the request; for events that the service creates without a request, a separate id',
     }),
     source: z.string().meta({
-      description: deidentified ? '`/workspaces/` and a keyed hash' : '`/workspaces/{workspace}`',
+      description: isHashed ? '`/workspaces/` and a keyed hash' : '`/workspaces/{workspace}`',
     }),
     type: z.literal(feedType.type),
     subject: z.string().meta({
-      description: subjectDescription + (deidentified ? '. Ids are keyed hashes' : ''),
+      description: subjectDescription + (isHashed ? '. Ids are keyed hashes' : ''),
     }),
     time: z.iso.datetime().meta({
       description: deidentified ? 'The beginning of the year when it was recorded' : 'When it was recorded',
@@ -221,7 +240,7 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
     sequence: z.string().meta({
       description: 'Position in the log: sorts as text; subscribers resume after it',
     }),
-    ...(deidentified && {
+    ...(isHashed && {
       pseudonymepoch: z
         .int()
         .min(2)
@@ -232,7 +251,7 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
             'different epochs do not join: read again from the beginning',
         }),
     }),
-    ...(!deidentified && {
+    ...(!isHashed && {
       traceparent: z.string().optional().meta({
         description: 'The trace that the request was part of, if it was sent (W3C Trace Context)',
       }),
@@ -246,7 +265,8 @@ function componentSchemas(): Record<string, object> {
   const registry = z.registry<{ id: string }>();
   for (const { object } of catalog.flatMap(({ nested }) => nested)) {
     registry.add(object.schema, { id: object.title });
-    registry.add(object.shown, { id: `Deidentified${object.title}` });
+    registry.add(object.shown.limited, { id: `Limited${object.title}` });
+    registry.add(object.shown.deidentified, { id: `Deidentified${object.title}` });
   }
   for (const schema of eventSchemas.values()) {
     registry.add(schema.data, { id: `${schema.name}.data` });

@@ -205,7 +205,7 @@ export interface SnapshotLine {
   pseudonymepoch?: number;
 }
 
-/** Returns a record as a snapshot shows it; with a deidentifier, as the de-identified view shows its events. */
+/** Returns a record as a snapshot shows it; with a deidentifier, as its view shows its events. */
 export function snapshotLine(
   workspace: string,
   { kind, eventType }: CatalogEntry,
@@ -217,18 +217,21 @@ export function snapshotLine(
     return { subject, version, created_at: createdAt, updated_at: updatedAt, record: fields };
   }
   const type = feedEventTypes.find((one) => one.eventType === eventType)?.type as string;
-  const shown = deidentify(workspace, {
-    specversion: '1.0',
-    id: '',
-    source: '',
-    type,
-    subject,
-    time: updatedAt,
+  const event = {
+    ...({ specversion: '1.0' } as const),
+    ...{ id: '', source: '', type, subject, sequence: '' },
     datacontenttype: 'application/json',
-    sequence: '',
+  } as const;
+  const shown = deidentify(workspace, {
+    ...event,
+    time: updatedAt,
     data: { version, sent: fields, changed: [] },
   });
-  const created_at = `${createdAt.slice(0, 4)}${shown.time.slice(4)}`;
+  const { time: created_at } = deidentify(workspace, {
+    ...event,
+    time: createdAt,
+    data: { version, sent: {}, changed: [] },
+  });
   const { subject: hashed, time: updated_at, pseudonymepoch, data } = shown;
   return {
     ...{ subject: hashed, version, created_at, updated_at, record: data.sent },

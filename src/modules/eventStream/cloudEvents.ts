@@ -21,6 +21,7 @@ import {
   type FieldRules,
   hashed,
   listed,
+  narrowedViews,
   pseudonymSchema,
   type Rule,
 } from '../../domain/records/schema/deidentification.ts';
@@ -406,10 +407,14 @@ export const readinessRules: ReadonlyMap<string, FieldRules> = new Map(
 export const unchangedEvents = ['skip', 'send'] as const;
 export type UnchangedEvents = (typeof unchangedEvents)[number];
 
+/** The views of the events. */
+export const eventViews = ['full', ...narrowedViews] as const;
+export type EventView = (typeof eventViews)[number];
+
 /** Which events a subscriber receives, and in which form; equal selections share their bytes. */
 export interface Selection {
   workspace: string;
-  view: 'full' | 'deidentified';
+  view: EventView;
   /** Types of events, named as in `StreamedEventType`, in the order of `feedEventTypes`. */
   eventTypes: string[];
   /** `skip`: omits those that changed no field of their record (`isUnchanged`). */

@@ -7,7 +7,7 @@ import type { EventLog } from '../../storage/eventLog.ts';
 import type { Clock } from '../../storage/rateLimiters.ts';
 import type { StateRow, StateStore, StateTable } from '../../storage/stateStore.ts';
 import { countBacklog } from './backlog.ts';
-import { unchangedEvents } from './cloudEvents.ts';
+import { eventViews, unchangedEvents } from './cloudEvents.ts';
 
 /** What a consumer is: a reader of the event stream, or a sink that this program runs. */
 export const consumerTypes = ['reader', 'sink'] as const;
@@ -24,7 +24,7 @@ const consumerShape = z.object({
   type: z.enum(consumerTypes),
   /** Id of the key that it used last; null for a sink. */
   key: z.string().nullable(),
-  view: z.enum(['full', 'deidentified']),
+  view: z.enum(eventViews),
   eventTypes: z.array(z.string()),
   unchanged: z.enum(unchangedEvents),
   /** It got everything up to here. */

@@ -8,6 +8,7 @@ import {
   type FieldRules,
   hashed,
   listed,
+  type NarrowedView,
   showFields,
   shownNames,
 } from '../../domain/records/schema/deidentification.ts';
@@ -24,22 +25,24 @@ const documentRules: FieldRules = {
   object_id: 'left out',
 };
 
-const rulesByKind = new Map<string, FieldRules>([
-  ...catalog.map(({ kind, deidentified }) => [kind, deidentified] as const),
-  ['document', documentRules],
-]);
+const rulesByKind = (view: NarrowedView) =>
+  new Map<string, FieldRules>([
+    ...catalog.map((entry) => [entry.kind, entry[view]] as const),
+    ['document', documentRules],
+  ]);
+const rulesIn = { limited: rulesByKind('limited'), deidentified: rulesByKind('deidentified') };
 
 /** What distinguishes events. */
 type EventKind = Pick<StreamedEventType, 'kind' | 'logType'>;
 
-/** Returns which fields of events the de-identified view shows: the same for all events of a kind, except those of readiness. */
-export function deidentifiedFields({ kind, logType }: EventKind): FieldRules {
-  return (readinessRules.get(logType) ?? rulesByKind.get(kind)) as FieldRules;
+/** Returns which fields of events a view shows: the same for all events of a kind, except those of readiness. */
+export function shownFields(view: NarrowedView, { kind, logType }: EventKind): FieldRules {
+  return (readinessRules.get(logType) ?? rulesIn[view].get(kind)) as FieldRules;
 }
 
-/** Returns the names of the event fields that the view shows; dotted for those of an insurance. */
-export function shownFieldNames(event: EventKind): string[] {
-  return shownNames(deidentifiedFields(event));
+/** Returns the names of the event fields that a view shows; dotted for those of an insurance. */
+export function shownFieldNames(view: NarrowedView, event: EventKind): string[] {
+  return shownNames(shownFields(view, event));
 }
 
 /** Returns an event of a workspace as the de-identified view shows it. Pure: equal events give equal results, also in replays. */
@@ -53,6 +56,12 @@ export interface PseudonymKey {
   epoch: number;
 }
 
+/** Part of the derivation of the keys of hashes. */
+const purposeOf: Record<NarrowedView, string> = {
+  limited: 'limited data set',
+  deidentified: 'deidentification',
+};
+
 const MIN_SECRET_BYTES = 32;
 /** 132 bits. */
 const PSEUDONYM_LENGTH = 22;
@@ -60,20 +69,25 @@ const PSEUDONYM_LENGTH = 22;
 const CACHED_PSEUDONYMS = 20_000;
 
 const byType = new Map<string, StreamedEventType>(feedEventTypes.map((one) => [one.type, one]));
-const namesByType = new Map(feedEventTypes.map((one) => [one.type, new Set(shownFieldNames(one))]));
+const namesByType = (view: NarrowedView) =>
+  new Map(feedEventTypes.map((one) => [one.type, new Set(shownFieldNames(view, one))]));
+const namesIn = { limited: namesByType('limited'), deidentified: namesByType('deidentified') };
 
-/** Returns the name of the JSON Schema for the `data` of a type in the de-identified view. */
-export function deidentifiedSchemaName(type: string): string {
-  return `${type}.deidentified`;
+/** Returns the name of the JSON Schema for the `data` of a type in a view. */
+export function narrowedSchemaName(view: NarrowedView, type: string): string {
+  return `${type}.${view}`;
 }
 
 /**
- * De-identifies according to HIPAA's Safe Harbor (45 CFR 164.514(b)(2)): of the data, shows only what `deidentifiedFields`
- * permits, every date and the event's own time reduced to the year, every id as a keyed hash. Each workspace's hashes have their
- * own key, derived from the key, so they join within a workspace and nowhere else; from the second epoch on, each event names the
- * epoch.
+ * De-identifies according to HIPAA's Safe Harbor (45 CFR 164.514(b)(2)), or makes a limited data set (164.514(e)): of the data,
+ * shows only what `shownFields` permits, every id as a keyed hash, and in the first case every date and the event's own time
+ * reduced to the year. Each workspace's hashes have their own key, derived from the key and another one in each view, so they join
+ * within a workspace and view and nowhere else; from the second epoch on, each event names the epoch.
  */
-export function createDeidentifier({ key: secret, epoch }: PseudonymKey): Deidentifier {
+export function createDeidentifier(
+  { key: secret, epoch }: PseudonymKey,
+  view: NarrowedView = 'deidentified',
+): Deidentifier {
   if (secret.length < MIN_SECRET_BYTES) {
     throw new Error(`the key of the de-identified view must have at least ${MIN_SECRET_BYTES} bytes`);
   }
@@ -81,7 +95,7 @@ export function createDeidentifier({ key: secret, epoch }: PseudonymKey): Deiden
   const keyOf = (workspace: string): KeyObject => {
     let key = keys.get(workspace);
     if (key === undefined) {
-      const bytes = hkdfSync('sha256', secret, '', `chartledger deidentification ${workspace}`, 32);
+      const bytes = hkdfSync('sha256', secret, '', `chartledger ${purposeOf[view]} ${workspace}`, 32);
       key = createSecretKey(Buffer.from(bytes));
       keys.set(workspace, key);
     }
@@ -89,7 +103,7 @@ export function createDeidentifier({ key: secret, epoch }: PseudonymKey): Deiden
   };
   const known = new LRUCache<string, string>({ max: CACHED_PSEUDONYMS });
   return (workspace, event) =>
-    deidentify(event, workspace, epoch, (kind, id) => {
+    narrow(view, event, workspace, epoch, (kind, id) => {
       const name = `${workspace}\0${kind}\0${id}`;
       let pseudonym = known.get(name);
       if (pseudonym === undefined) {
@@ -113,27 +127,33 @@ export function beginningOfYear(time: string): string {
 
 type Pseudonym = (kind: string, id: string) => string;
 
-function deidentify(event: CloudEvent, workspace: string, epoch: number, pseudonym: Pseudonym): CloudEvent {
+function narrow(
+  view: NarrowedView,
+  event: CloudEvent,
+  workspace: string,
+  epoch: number,
+  pseudonym: Pseudonym,
+): CloudEvent {
   const feedType = byType.get(event.type);
   if (feedType === undefined) throw new Error('not an event of the stream');
   const context: DeidentifyContext = { year: Number(event.time.slice(0, 4)), pseudonym };
-  const names = namesByType.get(event.type);
+  const names = namesIn[view].get(event.type);
   return {
     specversion: '1.0',
     id: pseudonym('event', event.id),
     source: `/workspaces/${pseudonym('workspace', workspace)}`,
     type: event.type,
     subject: subjectOf(feedType.kind, event.subject, pseudonym),
-    time: beginningOfYear(event.time),
+    time: view === 'limited' ? event.time : beginningOfYear(event.time),
     datacontenttype: 'application/json',
     ...(event.dataschema !== undefined && {
-      dataschema: event.dataschema.replace(/[^/]*$/, deidentifiedSchemaName(event.type)),
+      dataschema: event.dataschema.replace(/[^/]*$/, narrowedSchemaName(view, event.type)),
     }),
     sequence: event.sequence,
     ...(epoch > 1 && { pseudonymepoch: epoch }),
     data: {
       version: event.data.version,
-      sent: showFields(deidentifiedFields(feedType), event.data.sent, context),
+      sent: showFields(shownFields(view, feedType), event.data.sent, context),
       changed: event.data.changed.filter((field) => names?.has(field)),
     },
   };

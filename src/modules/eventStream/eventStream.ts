@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { Position } from '../../domain/events/event.ts';
+import type { NarrowedView } from '../../domain/records/schema/deidentification.ts';
 import { UnreadableError, unavailable } from '../../platform/errors.ts';
 import type { Selection } from './cloudEvents.ts';
-import { createDeidentifier, type Deidentifier, type PseudonymKey } from './deidentification.ts';
-import type { LiveBuffer } from './reader.ts';
+import type { Deidentifier, PseudonymKey } from './deidentification.ts';
+import { type LiveBuffer, lazyDeidentifier } from './reader.ts';
 import { EventStreamThread, type Start, Subscription, type SubscriptionSource } from './subscription.ts';
 
 /** A page ends early when it reaches this many bytes, as it is in memory until its reader has it. */
@@ -43,7 +44,7 @@ export class EventStream {
   readonly #windows = new Map<string, SharedWindow>();
   readonly #closing = new AbortController();
   #thread: EventStreamThread | undefined;
-  #pseudonyms: { key: PseudonymKey; deidentifier: Deidentifier } | undefined;
+  #pseudonyms: { key: PseudonymKey; deidentifierOf: (view: NarrowedView) => Deidentifier } | undefined;
   /** The key known to the thread. */
   #threadKey: PseudonymKey | undefined;
   #keyChecks: NodeJS.Timeout | undefined;
@@ -124,12 +125,12 @@ export class EventStream {
     return { ...page, position: subscription.position ?? page.position };
   }
 
-  /** Returns what creates the de-identified view, for data shown beside the stream that have to join with it. */
-  async deidentifier(): Promise<Deidentifier> {
+  /** Returns what creates a view, for data shown beside the stream that have to join with it. */
+  async deidentifier(view: NarrowedView): Promise<Deidentifier> {
     const key = await this.#pseudonymKey();
     if (this.#pseudonyms?.key.epoch !== key.epoch)
-      this.#pseudonyms = { key, deidentifier: createDeidentifier(key) };
-    return this.#pseudonyms.deidentifier;
+      this.#pseudonyms = { key, deidentifierOf: lazyDeidentifier(() => key) };
+    return this.#pseudonyms.deidentifierOf(view);
   }
 
   /** Ends all subscriptions, then the thread. Later requests are refused as `unavailable`. */
@@ -156,7 +157,7 @@ export class EventStream {
   }
 
   async #threadFor({ view }: Selection): Promise<EventStreamThread> {
-    const key = view === 'deidentified' ? await this.#pseudonymKey() : undefined;
+    const key = view === 'full' ? undefined : await this.#pseudonymKey();
     if (this.#closing.signal.aborted) throw unavailable('event log');
     if (this.#thread === undefined || this.#thread.failed.aborted || this.#isOutdated(key)) {
       void this.#thread?.close();

@@ -1,6 +1,7 @@
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import { erasureStep } from '../../domain/events/payloads.ts';
 import { UnknownSchemaVersion, upcast } from '../../domain/events/upcasting.ts';
+import type { NarrowedView } from '../../domain/records/schema/deidentification.ts';
 import { UnreadableError, unavailable } from '../../platform/errors.ts';
 import { retryWhileUnavailable } from '../../platform/retry.ts';
 import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
@@ -27,10 +28,10 @@ let scratch = new Uint8Array(4 * CHUNK_BYTES);
 export class EventStreamText {
   readonly events: RecordedEvent[];
   readonly #changes: ChangeOrError[];
-  readonly #deidentifier: () => Deidentifier;
+  readonly #deidentifier: DeidentifierOf;
   readonly #texts = new Map<string, (string | undefined)[]>();
 
-  private constructor(events: RecordedEvent[], changes: ChangeOrError[], deidentifier: () => Deidentifier) {
+  private constructor(events: RecordedEvent[], changes: ChangeOrError[], deidentifier: DeidentifierOf) {
     this.events = events;
     this.#changes = changes;
     this.#deidentifier = deidentifier;
@@ -40,7 +41,7 @@ export class EventStreamText {
   static async of(
     events: RecordedEvent[],
     changedFields: ChangedFields,
-    deidentifier: () => Deidentifier,
+    deidentifier: DeidentifierOf,
   ): Promise<EventStreamText> {
     return new EventStreamText(events, await changedFields.changes(events), deidentifier);
   }
@@ -72,9 +73,9 @@ export class EventStreamText {
   #format(index: number, view: Selection['view'], address: string): string {
     const event = this.events[index] as RecordedEvent;
     const { sent, changed } = this.#changes[index] as Change;
-    if (view === 'deidentified') {
+    if (view !== 'full') {
       return JSON.stringify(
-        this.#deidentifier()(event.metadata.workspace, toCloudEvent(event, changed, address)),
+        this.#deidentifier(view)(event.metadata.workspace, toCloudEvent(event, changed, address)),
       );
     }
     const envelope = JSON.stringify(toEnvelope(upcast(event), address));
@@ -83,11 +84,15 @@ export class EventStreamText {
   }
 }
 
-/** Creates the de-identified view on first use. */
-export function lazyDeidentifier(key: () => PseudonymKey): () => Deidentifier {
-  let deidentifier: Deidentifier | undefined;
-  return () => {
-    deidentifier ??= createDeidentifier(key());
+/** Returns what creates a view. */
+type DeidentifierOf = (view: NarrowedView) => Deidentifier;
+
+/** Creates each view on first use. */
+export function lazyDeidentifier(key: () => PseudonymKey): DeidentifierOf {
+  const known = new Map<NarrowedView, Deidentifier>();
+  return (view) => {
+    const deidentifier = known.get(view) ?? createDeidentifier(key(), view);
+    known.set(view, deidentifier);
     return deidentifier;
   };
 }

@@ -9,8 +9,19 @@ import { UnreadableError } from '../../platform/errors.ts';
 import { type EventBatch, type EventLog, inLogOrder } from '../../storage/eventLog.ts';
 import type { Cell, Column, Table, TableChanges, TableRow } from '../../storage/warehouse.ts';
 import { type Change, ChangedFields } from '../eventStream/changedFields.ts';
-import { type CloudEvent, feedEventType, feedLogTypes, toCloudEvent } from '../eventStream/cloudEvents.ts';
-import { beginningOfYear, type Deidentifier } from '../eventStream/deidentification.ts';
+import {
+  type CloudEvent,
+  type EventView,
+  feedEventType,
+  feedLogTypes,
+  toCloudEvent,
+} from '../eventStream/cloudEvents.ts';
+import {
+  beginningOfYear,
+  createDeidentifier,
+  type Deidentifier,
+  type PseudonymKey,
+} from '../eventStream/deidentification.ts';
 import { toLine } from '../integrity/export.ts';
 import { accessTable, columnOf, type SubjectTables, subjectTables } from './tables.ts';
 
@@ -21,19 +32,21 @@ export class WarehouseRows {
   readonly #eventLog: EventLog;
   readonly #workspace: string;
   readonly #deidentify: Deidentifier | undefined;
+  readonly #hasTimes: boolean;
   readonly #changedFields: ChangedFields;
   readonly #tables: ReadonlyMap<string, SubjectTables>;
   #changes = new Map<string, TableChanges>();
   /** Events that contributed since the last `take`. */
   events = 0;
 
-  /** With `deidentify`: the rows of the de-identified view. */
-  constructor(eventLog: EventLog, workspace: string, deidentify?: Deidentifier) {
+  /** `pseudonyms`: the key of the hashes; undefined for the full view. */
+  constructor(eventLog: EventLog, workspace: string, view: EventView, pseudonyms: PseudonymKey | undefined) {
     this.#eventLog = eventLog;
     this.#workspace = workspace;
-    this.#deidentify = deidentify;
+    if (view !== 'full' && pseudonyms) this.#deidentify = createDeidentifier(pseudonyms, view);
+    this.#hasTimes = view !== 'deidentified';
     this.#changedFields = new ChangedFields(eventLog);
-    this.#tables = subjectTables(deidentify ? 'deidentified' : 'full');
+    this.#tables = subjectTables(view);
   }
 
   /** Returns the changes by table since the last call. */
@@ -131,7 +144,7 @@ export class WarehouseRows {
   }
 
   #time(time: string): string {
-    return this.#deidentify ? beginningOfYear(time) : time;
+    return this.#hasTimes ? time : beginningOfYear(time);
   }
 
   /** Removes the rows of all that an erasure removes, given its last tombstone. */

@@ -4,18 +4,20 @@ import { catalog } from '../../domain/records/catalog.ts';
 import { unwrapped } from '../../domain/records/schema/fields.ts';
 import { nestedIn } from '../../domain/records/schema/kind.ts';
 import type { Column, ColumnType, Table } from '../../storage/warehouse.ts';
-import { feedEventTypes, readinessSchemas, type StreamedEventType } from '../eventStream/cloudEvents.ts';
+import {
+  type EventView,
+  feedEventTypes,
+  readinessSchemas,
+  type StreamedEventType,
+} from '../eventStream/cloudEvents.ts';
 import { shownFieldNames } from '../eventStream/deidentification.ts';
 import { auditColumns } from '../integrity/export.ts';
-
-/** Which view of the events a warehouse is made from. */
-export type WarehouseView = 'full' | 'deidentified';
 
 const column = (name: string, type: ColumnType = 'text'): Column => ({ name, type });
 
 /** What the tables of events say of each event, before its fields. */
 const eventColumns = {
-  deidentified: [
+  narrowed: [
     column('position', 'bigint'),
     column('id'),
     column('version', 'integer'),
@@ -26,7 +28,7 @@ const eventColumns = {
   ],
   get full() {
     return [
-      ...this.deidentified,
+      ...this.narrowed,
       ...['principal_type', 'principal_id', 'source_id', 'request_id', 'reverts'].map((name) => column(name)),
     ];
   },
@@ -80,9 +82,9 @@ function fieldColumns(shape: z.ZodRawShape): Column[] {
   });
 }
 
-function ofView(view: WarehouseView, columns: Column[], types: readonly StreamedEventType[]): Column[] {
+function ofView(view: EventView, columns: Column[], types: readonly StreamedEventType[]): Column[] {
   if (view === 'full') return columns;
-  const shown = new Set(types.flatMap(shownFieldNames).map(columnOf));
+  const shown = new Set(types.flatMap((type) => shownFieldNames(view, type)).map(columnOf));
   return columns.filter(({ name }) => shown.has(name));
 }
 
@@ -94,7 +96,7 @@ export interface SubjectTables {
   log: Table;
 }
 
-function tablesOf(kind: string, name: string, fields: Column[], view: WarehouseView): SubjectTables {
+function tablesOf(kind: string, name: string, fields: Column[], view: EventView): SubjectTables {
   const shown = ofView(
     view,
     fields.filter((one) => one.name !== 'id'),
@@ -103,7 +105,7 @@ function tablesOf(kind: string, name: string, fields: Column[], view: WarehouseV
   const log = (logName: string): Table => ({
     name: logName,
     type: 'log',
-    columns: [...eventColumns[view], ...shown],
+    columns: [...eventColumns[view === 'full' ? view : 'narrowed'], ...shown],
   });
   if (kind === 'readiness') return { log: log(name) };
   return {
@@ -118,7 +120,7 @@ function readinessFields(): Column[] {
 }
 
 /** Returns the tables of a view, by kind: those of records, of `document` and of `readiness`. */
-export function subjectTables(view: WarehouseView): ReadonlyMap<string, SubjectTables> {
+export function subjectTables(view: EventView): ReadonlyMap<string, SubjectTables> {
   return new Map([
     ...catalog.map(
       ({ kind, plural, schema }) => [kind, tablesOf(kind, plural, fieldColumns(schema.shape), view)] as const,
@@ -128,8 +130,8 @@ export function subjectTables(view: WarehouseView): ReadonlyMap<string, SubjectT
   ]);
 }
 
-/** Returns all tables of a view: the de-identified one has none of accesses. */
-export function tablesOfView(view: WarehouseView): Table[] {
+/** Returns all tables of a view: only the full one has that of accesses. */
+export function tablesOfView(view: EventView): Table[] {
   const subjects = [...subjectTables(view).values()].flatMap(({ current, log }) =>
     current === undefined ? [log] : [current, log],
   );

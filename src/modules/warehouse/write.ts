@@ -8,7 +8,8 @@ import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
 import { followToEnd } from '../../storage/eventLog.ts';
 import type { Warehouse, WarehouseOrigin, WarehouseState } from '../../storage/warehouse.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
-import { createDeidentifier, type PseudonymKey } from '../eventStream/deidentification.ts';
+import type { EventView } from '../eventStream/cloudEvents.ts';
+import type { PseudonymKey } from '../eventStream/deidentification.ts';
 import { WarehouseRows } from './rows.ts';
 import { schemaDigest, tablesOfView } from './tables.ts';
 
@@ -21,7 +22,9 @@ interface WriteWarehousePorts {
 }
 
 export interface WriteWarehouseOptions {
-  /** Loads the key of the de-identified view, again before each commit; undefined for the full view. */
+  /** Default: the full one. */
+  view?: EventView | undefined;
+  /** Loads the key of the hashes, again before each commit; undefined for the full view. */
   pseudonyms?: (() => Promise<PseudonymKey>) | undefined;
   /** Keeps following the log, with so many milliseconds between commits, until the signal. Default: up to the end that the log has. */
   follow?: { everyMs: number; signal: AbortSignal } | undefined;
@@ -40,21 +43,20 @@ export interface WriteWarehouseOptions {
 export async function writeWarehouse(
   { eventLog, warehouse }: WriteWarehousePorts,
   caller: Caller,
-  { pseudonyms: loadPseudonyms, follow, onReached }: WriteWarehouseOptions = {},
+  { view = 'full', pseudonyms: loadPseudonyms, follow, onReached }: WriteWarehouseOptions = {},
 ): Promise<void> {
   const pseudonyms = await loadPseudonyms?.();
-  const view = pseudonyms ? 'deidentified' : 'full';
   const tables = tablesOfView(view);
   const origin: WarehouseOrigin = {
     log: await eventLog.identity(),
     workspace: caller.workspace,
-    view: pseudonyms ? `deidentified ${pseudonyms.epoch}` : 'full',
+    view: pseudonyms ? `${view} ${pseudonyms.epoch}` : view,
     schema: schemaDigest(tables),
   };
   const begun = await requireOrigin(eventLog, warehouse, origin);
   let position = begun?.position ?? 0;
   let isNew = begun === undefined;
-  const rows = new WarehouseRows(eventLog, caller.workspace, pseudonyms && createDeidentifier(pseudonyms));
+  const rows = new WarehouseRows(eventLog, caller.workspace, view, pseudonyms);
   const filter = { streamPrefixes: [`${caller.workspace}.`] };
   const options = { after: position, filter, erased: true };
   const batches: AsyncIterable<EventBatch> = follow
@@ -75,7 +77,7 @@ export async function writeWarehouse(
     const query = { format: warehouse.format, view };
     const shown: DisclosedRange = {
       ranges: [{ from: position + 1, to: batch.position }],
-      ...(pseudonyms && { view: 'deidentified' }),
+      ...(view !== 'full' && { view }),
     };
     await recordAccess(eventLog, { ...caller, requestId: uuidv7() }, { action: 'export', query, shown });
     const changes = rows.events;
@@ -89,7 +91,7 @@ export async function writeWarehouse(
 const differences: Record<keyof WarehouseOrigin, string> = {
   log: 'was made from another event log',
   workspace: 'is of another workspace',
-  view: 'is of the other view, or the key of its hashes was replaced since',
+  view: 'is of another view, or the key of its hashes was replaced since',
   schema: 'was made by a version of the service with other fields',
 };
 

@@ -1119,7 +1119,7 @@ class Disclosure(TypedDict):
     what_more: int
     # `range`: it lies where a list, stream, webhook or export was shown events, and may have been left out
     found_by: Literal["id", "range"]
-    view: Literal["reference", "deidentified"] | None
+    view: Literal["reference", "limited", "deidentified"] | None
     recipient: str | None
     recipient_address: str | None
     # `null`: not given
@@ -2718,9 +2718,10 @@ class OwnKey(TypedDict):
     # The workspace that it belongs to
     workspace: str
     permissions: list[Literal[
-        "write", "read", "events", "events:deidentified", "webhooks", "audit", "settings", "write:payer",
-        "write:patient", "write:provider", "write:facility", "write:encounter", "write:document",
-        "read:payer", "read:patient", "read:provider", "read:facility", "read:encounter", "read:document",
+        "write", "read", "events", "events:limited", "events:deidentified", "webhooks", "audit", "settings",
+        "write:payer", "write:patient", "write:provider", "write:facility", "write:encounter",
+        "write:document", "read:payer", "read:patient", "read:provider", "read:facility", "read:encounter",
+        "read:document",
     ]]
     # When it expires; `null` if it does not
     expires_at: str | None

@@ -1417,9 +1417,9 @@ export interface paths {
          *
          *     With `Accept: text/event-stream`, the response continues for as long as the client stays connected: first the existing events, then new ones as they are appended. `id` is the position of the event. Clients of server-sent events send the last one as `Last-Event-ID` when they reconnect, and miss nothing. A comment is sent at least every 15 seconds. `limit` and `wait` do not apply.
          *
-         *     The de-identified view is for keys with the permission `events:deidentified`.
+         *     Keys with the permission `events:limited` get a limited data set (45 CFR 164.514(e)), those with `events:deidentified` the de-identified view.
          *
-         *     Needs the permission `events` or `events:deidentified`.
+         *     Needs the permission `events` or `events:limited` or `events:deidentified`.
          */
         get: operations["readEvents"];
         put?: never;
@@ -1441,7 +1441,7 @@ export interface paths {
          * List who gets the events of the workspace, and how far behind
          * @description The readers of the event stream that name themselves (`consumer`), the sinks that do, and, for a key with the permission `webhooks`, the webhooks. Where several processes serve, what a reader did in the last minute may be missing.
          *
-         *     Needs the permission `events` or `events:deidentified` or `webhooks`.
+         *     Needs the permission `events` or `events:limited` or `events:deidentified` or `webhooks`.
          */
         get: operations["listConsumers"];
         put?: never;
@@ -1466,7 +1466,7 @@ export interface paths {
          * Remove a consumer
          * @description Removes a reader or sink that no longer reads, and the position that is kept for it. One that reads again is listed again. The audit trail has an entry.
          *
-         *     Needs the permission `events` or `events:deidentified` or `webhooks`.
+         *     Needs the permission `events` or `events:limited` or `events:deidentified` or `webhooks`.
          */
         delete: operations["removeConsumer"];
         options?: never;
@@ -1485,7 +1485,7 @@ export interface paths {
          * Read every record of a kind
          * @description Every record of a kind in the workspace, one line of JSON each, in the view that the key has on `GET /events`. Use it to start consuming the stream without processing it from its first event. The first line and the header `Chartledger-Position` contain the position after which to continue with `GET /events`. A record may be newer than this position: skip events whose `version` is not higher than the one here. `record` has the fields as they were sent, merged. The last line, `end`, says how many records there were; if it is missing, the snapshot is incomplete and must be read again. `unreadable` counts additional records that are omitted because one of their events cannot be read; lists name them. Erased records are not included. With `as_of`, the records are as of that time, and the events after the position lead from there to the present; in the de-identified view, it must be the beginning of a year.
          *
-         *     Needs the permission `events` or `events:deidentified`.
+         *     Needs the permission `events` or `events:limited` or `events:deidentified`.
          */
         get: operations["readSnapshot"];
         put?: never;
@@ -3802,7 +3802,7 @@ export interface components {
              */
             found_by: "id" | "range";
             /** @enum {string|null} */
-            view: "reference" | "deidentified" | null;
+            view: "reference" | "limited" | "deidentified" | null;
             recipient: string | null;
             recipient_address: string | null;
             /**
@@ -5826,7 +5826,7 @@ export interface components {
              *       "audit"
              *     ]
              */
-            permissions: ("write" | "read" | "events" | "events:deidentified" | "webhooks" | "audit" | "settings" | "write:payer" | "write:patient" | "write:provider" | "write:facility" | "write:encounter" | "write:document" | "read:payer" | "read:patient" | "read:provider" | "read:facility" | "read:encounter" | "read:document")[];
+            permissions: ("write" | "read" | "events" | "events:limited" | "events:deidentified" | "webhooks" | "audit" | "settings" | "write:payer" | "write:patient" | "write:provider" | "write:facility" | "write:encounter" | "write:document" | "read:payer" | "read:patient" | "read:provider" | "read:facility" | "read:encounter" | "read:document")[];
             /**
              * Format: date-time
              * @description When it expires; `null` if it does not
@@ -9205,8 +9205,8 @@ export interface operations {
                 kinds?: string;
                 /** @description Only events of these types, separated by commas */
                 types?: string;
-                /** @description Default `full`, or `deidentified` for a key that is allowed no other view */
-                view?: "full" | "deidentified";
+                /** @description Default: the first of `full`, `limited` and `deidentified` that the key is allowed */
+                view?: "full" | "limited" | "deidentified";
                 /** @description `skip`: omits events that changed no field of their record, for example when a record was sent again unchanged. First versions and erasures are never omitted */
                 unchanged?: "skip" | "send";
                 /** @description Events per page, 1 to 10,000; a page of large events may have fewer */
@@ -9319,8 +9319,8 @@ export interface operations {
                 as_of?: string;
                 /** @description The kind of record */
                 kind: "payer" | "patient" | "provider" | "facility" | "encounter";
-                /** @description Default `full`, or `deidentified` for a key that is allowed no other view */
-                view?: "full" | "deidentified";
+                /** @description Default: the first of `full`, `limited` and `deidentified` that the key is allowed */
+                view?: "full" | "limited" | "deidentified";
             };
             header?: never;
             path?: never;
@@ -9392,7 +9392,7 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
-                /** @description The type of an event, such as `chartledger.patient.upserted.v1`; with the suffix `.deidentified` for the de-identified view. It is the last part of the event’s `dataschema`. */
+                /** @description The type of an event, such as `chartledger.patient.upserted.v1`; with the suffix `.limited` or `.deidentified` for these views. It is the last part of the event’s `dataschema`. */
                 name: string;
             };
             cookie?: never;

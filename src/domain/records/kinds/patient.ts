@@ -1,4 +1,11 @@
-import { addressDecisions, onlyCountry, onlyState, onlyYear } from '../schema/deidentification.ts';
+import {
+  addressDecisions,
+  onlyCity,
+  onlyCountry,
+  onlyState,
+  onlyYear,
+  onlyZipCode,
+} from '../schema/deidentification.ts';
 import {
   date,
   digits,
@@ -66,9 +73,9 @@ export const insurance = defineNested({
     subscriber_relationship: 'shown',
     subscriber_date_of_birth: onlyYear,
     subscriber_address_line_1: 'left out',
-    subscriber_city: 'left out',
+    subscriber_city: onlyCity,
     subscriber_state: onlyState,
-    subscriber_zip_code: 'left out',
+    subscriber_zip_code: onlyZipCode,
     subscriber_country: onlyCountry,
     msp_type: 'left out',
   },

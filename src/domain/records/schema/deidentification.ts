@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { referenceOf } from './fields.ts';
+import { iso8601 } from './isoDates.ts';
 import { uspsStates } from './states.ts';
 
 /** What a rule may know besides the value. */
@@ -18,16 +19,29 @@ export interface Rule {
   show(value: unknown, context: DeidentifyContext): unknown;
   /** For a nested object: the rules of its fields. */
   fields?: FieldRules;
+  /** What the limited data set shows instead, where that is more. */
+  limited?: Rule;
 }
+
+/** The views that leave data out. */
+export const narrowedViews = ['limited', 'deidentified'] as const;
+/** `limited`: a limited data set (45 CFR 164.514(e)); `deidentified`: Safe Harbor (164.514(b)(2)). */
+export type NarrowedView = (typeof narrowedViews)[number];
 
 /** The rules of fields, by name. A field without a rule is left out as well. */
 export type FieldRules = Readonly<Record<string, Rule | 'left out'>>;
 
+/** The decision on a field that only a limited data set shows. */
+interface OnlyLimited {
+  onlyLimited: Rule;
+}
+
 /**
- * The decision on a field: a rule, leaving it out, showing an id or a reference as its keyed hash, or showing one of
- * a limited set of values as it is.
+ * The decision on a field, for all views: a rule, leaving it out, showing an id or a reference as its keyed hash, showing one of a
+ * limited set of values as it is, or showing it in a limited data set only: a date, or a part of an address that 45 CFR
+ * 164.514(e)(2) does not name.
  */
-export type Decision = Rule | 'left out' | 'hashed' | 'shown';
+export type Decision = Rule | OnlyLimited | 'left out' | 'hashed' | 'shown';
 
 export const pseudonymSchema = z
   .string()
@@ -53,8 +67,16 @@ export function listed(schema: z.ZodType): Rule {
  */
 const GROUPED_AGE = 90;
 
+/** Shows a date, or a date-time, as it is. */
+const wholeDate = listed(
+  z
+    .string()
+    .regex(iso8601)
+    .meta({ description: 'A date, or a date and time', examples: ['1984-02-29'] }),
+);
+
 /**
- * Shows only the year of a date. Years are compared, not days: anyone who reaches the age within the event's year
+ * Shows only the year of a date; in a limited data set, all of it. Years are compared, not days: anyone who reaches the age within the event's year
  * already belongs to the group.
  */
 export const onlyYear: Rule = {
@@ -70,6 +92,28 @@ export const onlyYear: Rule = {
     if (digits === undefined) return undefined;
     const earliest = context.year - GROUPED_AGE;
     return Number(digits) > earliest ? digits : `${earliest} or earlier`;
+  },
+  limited: wholeDate,
+};
+
+/** For a free-text field: what has digits or punctuation may be anything, such as a street. */
+export const onlyCity: Decision = {
+  onlyLimited: listed(
+    z
+      .string()
+      .regex(/^[A-Za-z\u00c0-\u024f][A-Za-z\u00c0-\u024f .'’-]{0,59}$/)
+      .meta({ description: 'The name of a town or city; other values are omitted', examples: ['Omaha'] }),
+  ),
+};
+
+/** Of a nine-digit ZIP code, which may be that of a single building, the first five digits. */
+export const onlyZipCode: Decision = {
+  onlyLimited: {
+    schema: z
+      .string()
+      .regex(/^\d{5}$/)
+      .meta({ description: 'The first five digits; other values are omitted', examples: ['68102'] }),
+    show: (value) => /^(\d{5})(?:-?\d{4})?$/.exec(String(value))?.[1],
   },
 };
 
@@ -87,9 +131,9 @@ export const onlyCountry = listed(
 
 /** The decisions on the fields of an address, from the city onwards. */
 export const placeDecisions = {
-  city: 'left out',
+  city: onlyCity,
   state: onlyState,
-  zip_code: 'left out',
+  zip_code: onlyZipCode,
   country: onlyCountry,
 } as const satisfies Record<string, Decision>;
 
@@ -101,18 +145,24 @@ export const addressDecisions = {
 } as const satisfies Record<string, Decision>;
 
 /**
- * Returns the rules that the decisions on a shape's fields amount to; `kind` is the kind that has the fields, where
+ * Returns the rules that the decisions on a shape's fields amount to in a view; `kind` is the kind that has the fields, where
  * its ids are hashed.
  */
 export function rulesOf(
+  view: NarrowedView,
   shape: z.ZodRawShape,
   decisions: Readonly<Record<string, Decision>>,
   kind?: string,
 ): FieldRules {
+  const isLimited = view === 'limited';
   const ruleOf = ([field, decision]: [string, Decision]): [string, Rule | 'left out'] => {
     const schema = shape[field] as z.ZodType;
+    if (decision === 'left out') return [field, decision];
     if (decision === 'shown') return [field, listed(schema)];
-    if (decision !== 'hashed') return [field, decision];
+    if (decision !== 'hashed') {
+      if ('onlyLimited' in decision) return [field, isLimited ? decision.onlyLimited : 'left out'];
+      return [field, (isLimited && decision.limited) || decision];
+    }
     const hashedKind = field === 'id' ? kind : referenceOf(schema)?.kind;
     if (hashedKind === undefined) throw new Error(`${field} is not an id, and cannot be hashed as one`);
     return [field, hashed(hashedKind)];

@@ -4,6 +4,7 @@ import type { UpcastStep } from '../../events/upcasting.ts';
 import {
   type Decision,
   type FieldRules,
+  type NarrowedView,
   type Rule,
   rulesOf,
   showFields,
@@ -41,9 +42,10 @@ export interface NestedObject {
   /** What it replaces when it is sent: `the one of its rank`. */
   replaces: string;
   schema: z.ZodObject;
+  /** Of the de-identified view. */
   rules: FieldRules;
-  /** What the de-identified view shows of it. */
-  shown: z.ZodObject;
+  /** What each view shows of it. */
+  shown: Readonly<Record<NarrowedView, z.ZodObject>>;
   checks: Checks;
   usedInClaim: UsedInClaim;
 }
@@ -78,16 +80,25 @@ export function defineNested<Shape extends z.ZodRawShape>({
   const schema = z
     .object(fields)
     .meta({ id: title, description: `${description}. If sent, it replaces ${replaces} as a whole.` });
-  const rules = rulesOf(fields, deidentified);
-  const shown = shownSchema(rules, schema).meta({
-    id: `Deidentified${title}`,
-    description: `${description}, de-identified.`,
-  });
-  const rule: Rule = {
-    schema: shown,
-    show: (value, context) => showFields(rules, value as Record<string, unknown>, context),
-    fields: rules,
+  const ruleIn = (view: NarrowedView, meta: { id: string; description: string }) => {
+    const rules = rulesOf(view, fields, deidentified);
+    const shown = shownSchema(rules, schema).meta(meta);
+    return {
+      schema: shown,
+      show: (value, context) => showFields(rules, value as Record<string, unknown>, context),
+      fields: rules,
+    } satisfies Rule;
   };
+  const limited = ruleIn('limited', {
+    id: `Limited${title}`,
+    description: `${description}, in a limited data set.`,
+  });
+  const rule = {
+    ...ruleIn('deidentified', { id: `Deidentified${title}`, description: `${description}, de-identified.` }),
+    limited,
+  };
+  const shown = { limited: limited.schema, deidentified: rule.schema };
+  const { fields: rules } = rule;
   nestedObjects.set(schema, { ...words, schema, rules, shown, checks: checks as Checks, usedInClaim });
   return { schema, rules, rule, field: schema.nullable().optional() };
 }
@@ -129,6 +140,8 @@ export interface CatalogEntry {
   defaults: Record<string, { value: unknown } | { sameAs: string }>;
   /** What the de-identified view shows of each field. */
   deidentified: FieldRules;
+  /** What a limited data set shows of each field. */
+  limited: FieldRules;
   usedInClaim: UsedInClaim;
   /** Checks on the value of a field beyond what the schema demands. */
   checks: Checks;
@@ -192,7 +205,8 @@ export function defineKind<const Name extends string, Shape extends z.ZodRawShap
       return object ? [{ field, object }] : [];
     }),
     defaults: defaults as CatalogEntry['defaults'],
-    deidentified: rulesOf(fields, deidentified, rest.kind),
+    deidentified: rulesOf('deidentified', fields, deidentified, rest.kind),
+    limited: rulesOf('limited', fields, deidentified, rest.kind),
     checks: checks as Checks,
   } satisfies CatalogEntry;
 }
