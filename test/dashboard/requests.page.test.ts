@@ -200,6 +200,7 @@ test('an id that is none, a filter that is none and an empty list say what to do
 
 test('the audit trail, the bars of the overview and a page that was refused lead there', async () => {
   const page = await dashboard.openAs('compliance', `/workspaces/${workspace}/audit?outcome=refused`);
+  await page.locator('tr', { hasText: requestId }).locator('summary').click();
   await page.getByRole('link', { name: requestId }).click();
   expect(new URL(page.url()).pathname).toBe(`/dashboard${path()}/${requestId}`);
 
