@@ -254,7 +254,10 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       name: 'audit',
       summary: 'Show who changed, read or was denied what',
       description: 'The audit trail.',
-      modules: [{ load: async () => (await import('./commands/audit.ts')).addAuditCommands }],
+      modules: [
+        { load: async () => (await import('./commands/audit.ts')).addAuditCommands },
+        { load: async () => (await import('./commands/accessReport.ts')).addAccessReportCommands },
+      ],
     },
     {
       name: 'disclosures',

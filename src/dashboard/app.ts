@@ -16,6 +16,7 @@ import type { DashboardRoute } from './components/page.ts';
 import { createResponder, type ResponderPorts } from './http/respond.ts';
 import { cookies, sessions } from './http/session.ts';
 import type { RequestLimit } from './http/visit.ts';
+import { accessReportRoutes } from './pages/accessReport.ts';
 import {
   accountRoutes,
   secondStepRoutes,
@@ -140,6 +141,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...requestsRoutes(ports),
     ...requestPageRoutes(ports),
     ...auditRoutes(ports),
+    ...accessReportRoutes(ports),
     ...evidenceRoutes(ports),
     ...workspacesRoutes(ports),
     ...keysRoutes(ports),

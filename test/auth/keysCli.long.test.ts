@@ -174,6 +174,7 @@ onEveryEngine((start) => {
       organization: null,
       reason: 'optional',
       returns: 'allow',
+      office_hours: null,
     });
 
     const table = (await cli('keys', 'list', '--workspace', workspace)).stdout.split('\n');

@@ -48,6 +48,7 @@ test('everything that lets data out, changes who gets in, stops a clinic or eras
       '/users/:user/unlock',
       '/workspaces',
       '/workspaces/:workspace/activate',
+      '/workspaces/:workspace/audit/report/vip',
       '/workspaces/:workspace/changes/undo',
       '/workspaces/:workspace/consumers/:consumer/remove',
       '/workspaces/:workspace/deactivate',

@@ -134,6 +134,8 @@ const expected: Record<keyof typeof roleNames, string[]> = {
   trailReaders: [
     'get /workspaces/:workspace/audit',
     'get /workspaces/:workspace/audit/export',
+    ...['', '/export'].map((part) => `get /workspaces/:workspace/audit/report${part}`),
+    'post /workspaces/:workspace/audit/report/judge',
     ...['', '/state', '/head', '/verified-head', '/public-key'].map(
       (part) => `get /workspaces/:workspace/evidence${part}`,
     ),
@@ -168,6 +170,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ),
   ],
   admins: [
+    'post /workspaces/:workspace/audit/report/vip',
     'post /workspaces/:workspace/changes/undo',
     'post /workspaces/:workspace/readiness/simulation/apply',
     'post /workspaces/:workspace/returned',

@@ -7,6 +7,7 @@ import { createUpcaster, currentVersion, eventTypes, upcast } from '../../src/do
 import { catalog } from '../../src/domain/records/catalog.ts';
 import { type DocumentState, evolveDocument } from '../../src/domain/records/document.ts';
 import { evolveRecord, type RecordState } from '../../src/domain/records/fold.ts';
+import { type AccessReview, evolveAccessReview } from '../../src/modules/audit/accessReview.ts';
 import { evolveStatements, noStatements } from '../../src/modules/audit/disclosureStatements.ts';
 import { evolveKeys, noKeys } from '../../src/modules/auth/apiKeys.ts';
 import { emptyUsers, evolveUsers } from '../../src/modules/auth/users.ts';
@@ -87,6 +88,10 @@ function fold(events: RecordedEvent[]): unknown {
     const all = emptyWebhooks();
     for (const event of events) evolveWebhooks(all, event);
     return { webhooks: [...all.webhooks.values()], revision: all.revision };
+  }
+  if (['VipMarked', 'VipUnmarked', 'AccessJudged'].includes(type)) {
+    const review = events.reduce<AccessReview | undefined>(evolveAccessReview, undefined);
+    return Object.fromEntries(Object.entries(review ?? {}).map(foldedEntry));
   }
   if (type.startsWith('Hold')) {
     const all = events.reduce<HoldState | undefined>(evolveHolds, undefined);

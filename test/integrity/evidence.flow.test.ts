@@ -17,6 +17,7 @@ import {
 import { eventTypes } from '../../src/domain/events/upcasting.ts';
 import { addLeaf, emptyTree, eventLeaf, treeRoot } from '../../src/domain/merkle.ts';
 import { catalog } from '../../src/domain/records/catalog.ts';
+import { judgeAccess, setVip } from '../../src/modules/audit/accessReview.ts';
 import { noKeys } from '../../src/modules/auth/apiKeys.ts';
 import { addHold, releaseHold } from '../../src/modules/erasure/holds.ts';
 import { configureSource, removeSource } from '../../src/modules/integrations/sourceCommands.ts';
@@ -95,11 +96,16 @@ onEveryEngine((start) => {
     await service.keys.setOrganization(clinic(), 'North Clinic');
     await service.keys.setReturns(clinic(), 'review');
     for (const reason of ['required', 'optional'] as const) await service.keys.setReason(clinic(), reason);
+    await service.keys.setOfficeHours(clinic(), { from: '07:00', to: '19:00', days: ['mon'] });
     const caller = {
       workspace: clinic(),
       principal: { type: 'operator', id: 'test' },
       requestId: uuidv7(),
     } as const;
+    const patientId = String(made.patient);
+    for (const isVip of [true, false])
+      await setVip({ eventLog: service.eventLog, readModels }, caller, patientId, isVip);
+    await judgeAccess(service.eventLog, caller, { month: '2026-03', id: uuidv7() }, 'In order');
     const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
     await releaseHold(service.eventLog, caller, hold, 'closed');
     await setRule(service.eventLog, caller, 'taxonomy_code', 'warns');

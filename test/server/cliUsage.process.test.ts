@@ -50,7 +50,7 @@ test('wrong usage ends with 2, says what to do, and touches no store', async () 
       'Specify one of admin, compliance, billing, integrator, auditor, viewer',
     ],
     [['keys', 'set', 'key_1'], 'specify what to set: --expires'],
-    [['workspaces', 'set', 'clinic'], 'specify what to set: --unchanged or --break-glass'],
+    [['workspaces', 'set', 'clinic'], 'specify what to set: --unchanged, --break-glass, --organization'],
     [['records', 'history', 'patience', 'p', '--workspace', 'c'], 'Allowed choices are payer, patient'],
     [['keys', 'delete'], "missing required argument 'key-id'"],
     [['keys', 'rotate', 'key_1', '--expires', 'soon'], 'Specify a time such as 0s, 30m, 24h or 7d.'],

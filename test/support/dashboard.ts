@@ -509,6 +509,7 @@ const noPages = [
   '/workspaces/:workspace/figures',
   '/workspaces/:workspace/events/news',
   '/workspaces/:workspace/audit/export',
+  '/workspaces/:workspace/audit/report/export',
   ...['export', 'simulation/state', 'scorecard/state', 'scorecard/export'].map(
     (part) => `/workspaces/:workspace/readiness/${part}`,
   ),

@@ -7,6 +7,7 @@ import { routeOf } from '../schemas/endpoint.ts';
 import type { Route } from '../server/dispatch.ts';
 import type { IdempotencyPorts } from '../server/idempotency.ts';
 import { readRecordAccesses } from './accesses.ts';
+import { accessReportEndpoints } from './accessReport.ts';
 import { readAudit } from './auditTrail.ts';
 import { sendBatch } from './batch.ts';
 import type { BatchPorts } from './batchRunner.ts';
@@ -78,6 +79,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   ...requestEndpoints,
   ...returnEndpoints,
   readAudit,
+  ...accessReportEndpoints,
   readOwnKey,
   readOpenApi(openapiPublic),
 ];

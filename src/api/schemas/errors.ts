@@ -117,6 +117,10 @@ const billingResponses = {
     description: 'The workspace has no such rule, or a rule cannot have this id.',
     errors: { not_found: notFound('Rule') },
   },
+  ReportRowNotFound: {
+    description: 'The report of the month has no such row.',
+    errors: { not_found: notFound('Row of the report') },
+  },
   ClaimNotFound: {
     description: 'The workspace has no such encounter, or it was not billed with a claim of this id.',
     errors: { not_found: unknownClaim() },

@@ -196,6 +196,7 @@ async function verifyExportFile(
 
 const reportTitles: Record<ReportManifest['report'], string> = {
   audit: 'The audit trail',
+  access: 'The report of access',
   disclosures: 'The disclosures',
   history: 'The history',
   diff: 'The differences',

@@ -1,10 +1,11 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
   type ReturnChoice,
   returnChoices,
   type UnchangedChoice,
   unchangedChoices,
 } from '../../domain/events/event.ts';
+import { type OfficeHours, weekdays } from '../../modules/audit/accessReview.ts';
 import {
   type BreakGlassChoice,
   breakGlassChoices,
@@ -23,7 +24,9 @@ interface JsonOption {
 function view({ id, state, createdAt, sandbox = false, ...choices }: Workspace) {
   const { retention = 'default', unchanged = 'append', returns = 'allow' } = choices;
   const { breakGlass = 'refuse', organization = null, reason = 'optional' } = choices;
-  const choice = { retention, unchanged, break_glass: breakGlass, organization, returns, reason };
+  const { officeHours: office_hours = null } = choices;
+  const review = { break_glass: breakGlass, office_hours };
+  const choice = { retention, unchanged, ...review, organization, returns, reason };
   return { id, state, sandbox, created_at: createdAt, ...choice };
 }
 
@@ -139,6 +142,11 @@ export function addWorkspaceCommands(workspaces: Command): void {
         'what to do with a write of an erased record: allow it with a warning, refuse it, or refuse it until somebody has reviewed it',
       ).choices(returnChoices),
     )
+    .option(
+      '--office-hours <hours>',
+      'when people work, in the time zone of the workspace, such as 07:00-19:00 or mon-fri 07:00-19:00; none: at any time',
+      parseOfficeHours,
+    )
     .addHelpText(
       'after',
       example(
@@ -146,6 +154,7 @@ export function addWorkspaceCommands(workspaces: Command): void {
         'chartledger workspaces set north_clinic --break-glass allow',
         'chartledger workspaces set north_clinic --organization "North Clinic, Inc."',
         'chartledger workspaces set north_clinic --returns review',
+        "chartledger workspaces set north_clinic --office-hours 'mon-fri 07:00-19:00'",
       ),
     )
     .action(set);
@@ -157,6 +166,21 @@ interface SetOptions {
   organization?: string;
   returns?: ReturnChoice;
   reason?: ReasonChoice;
+  officeHours?: OfficeHours | 'none';
+}
+
+const HOURS = /^(?:([a-z]{3})-([a-z]{3}) )?((?:[01]\d|2[0-3]):[0-5]\d)-((?:[01]\d|2[0-3]):[0-5]\d|24:00)$/;
+
+/** Parses office hours for commander. */
+function parseOfficeHours(text: string): OfficeHours | 'none' {
+  if (text === 'none') return text;
+  const [, first = 'sun', last = 'sat', from = '', to = ''] = HOURS.exec(text) ?? [];
+  const names: readonly string[] = weekdays;
+  const [begin, end] = [names.indexOf(first), names.indexOf(last)];
+  if (from >= to || begin === -1 || end === -1)
+    throw new InvalidArgumentError('Specify hours such as 07:00-19:00 or mon-fri 07:00-19:00, or none.');
+  const isWithin = (day: number) => (begin <= end ? day >= begin && day <= end : day >= begin || day <= end);
+  return { from, to, days: weekdays.filter((_, day) => isWithin(day)) };
 }
 
 const returnTexts: Record<ReturnChoice, string> = {
@@ -166,10 +190,10 @@ const returnTexts: Record<ReturnChoice, string> = {
 };
 
 async function set(id: string, options: SetOptions, command: Command): Promise<void> {
-  const { unchanged, breakGlass, organization, returns, reason } = options;
+  const { unchanged, breakGlass, organization, returns, reason, officeHours } = options;
   if (Object.keys(options).length === 0)
     command.error(
-      'error: specify what to set: --unchanged, --break-glass, --organization, --returns or --reason',
+      'error: specify what to set: --unchanged, --break-glass, --organization, --returns, --reason or --office-hours',
     );
   await withKeys(async ({ manager }) => {
     if (unchanged !== undefined) {
@@ -179,6 +203,10 @@ async function set(id: string, options: SetOptions, command: Command): Promise<v
           ? `Writes to workspace ${id} that change no field are skipped.`
           : `Every write to workspace ${id} appends an event.`,
       );
+    }
+    if (officeHours !== undefined) {
+      await manager.setOfficeHours(id, officeHours === 'none' ? undefined : officeHours);
+      writeLine(`The office hours of workspace ${id} are set.`);
     }
     if (breakGlass !== undefined) {
       await manager.setBreakGlass(id, breakGlass);

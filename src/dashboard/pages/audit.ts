@@ -234,12 +234,13 @@ ${body}`,
   };
 }
 
-function exportLinks({ path }: Trail, limits: Record<string, string>): Html {
+function exportLinks({ path, workspace }: Trail, limits: Record<string, string>): Html {
   const link = (format: ExportFormat, text: string) => {
     const query = new URLSearchParams({ ...limits, format });
     return html`<a role="button" class="outline secondary" href="${path}/export?${query.toString()}" download>${text}</a>`;
   };
-  return html`<div class="actions">${link('csv', 'Export as CSV')} ${link('ndjson', 'Export as NDJSON')}</div>`;
+  const report = html`<a role="button" class="outline" href="${path}/report">Out of the ordinary</a>`;
+  return html`<div class="actions">${workspace !== INSTALLATION && report} ${link('csv', 'Export as CSV')} ${link('ndjson', 'Export as NDJSON')}</div>`;
 }
 
 /** Returns the links to newer and older entries, or says why there are none. */

@@ -58,6 +58,7 @@ const accessTexts: Record<AccessAction, string> = {
   'workspace.reset': 'Sandbox reset',
   'audit.read': 'Audit trail read',
   'audit.export': 'Audit trail exported',
+  'audit.report': 'Report of access out of the ordinary read',
   'request.refused': 'Request refused',
   'key.unknown': 'Unknown API keys refused',
   'token.issued': 'Access token issued',

@@ -63,6 +63,10 @@ const topicTexts: Record<Topic, { text: string; hint: string }> = {
     text: 'A record is opened with a reason',
     hint: 'A user without the right for it opened it, where the workspace allows that.',
   },
+  access_report: {
+    text: 'The report of access out of the ordinary',
+    hint: 'At the beginning of each month, on the month before.',
+  },
   head_late: { text: 'Signed heads are late', hint: 'None was sent for three intervals.' },
   backup_late: { text: 'A backup is late', hint: 'None was taken for two days.' },
 };

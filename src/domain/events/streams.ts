@@ -74,6 +74,11 @@ export function returnStream(workspace: string, kind: string, id: string): strin
   return recordStream(workspace, 'return', `${kind}/${id}`);
 }
 
+/** Which patients of a workspace are VIPs, and what was concluded about access to its records. */
+export function accessReviewStream(workspace: string): string {
+  return `${workspace}.access_review`;
+}
+
 /** The sources of a workspace. */
 export function sourcesStream(workspace: string): string {
   return `${workspace}.sources`;

@@ -78,8 +78,8 @@ export function eventTypesOf(kind: string): string[] {
   return kind === 'document' ? types : [...types, RECORD_ERASED];
 }
 
-/** Types of the events of legal holds; those of a hold on a workspace are not about any record. */
-const holdTypes = ['HoldAdded', 'HoldReleased'];
+/** Types of events that name a record as accesses do; those of a hold on a workspace are not about any. */
+const namingTypes = ['AccessRecorded', 'HoldAdded', 'HoldReleased', 'VipMarked', 'VipUnmarked'];
 
 export function eventSubject(event: RecordedEvent): EventSubject {
   const { type, data } = event;
@@ -92,7 +92,7 @@ export function eventSubject(event: RecordedEvent): EventSubject {
   if (erasureStep(event)) return { kind, recordId: text('record_id'), documentId: text('document_id') };
   if (kind === 'document') return { kind, recordId: text('encounter_id'), documentId: text('document_id') };
   if (kind) return { kind, recordId: text('id') };
-  if (type !== 'AccessRecorded' && !holdTypes.includes(type)) return {};
+  if (!namingTypes.includes(type)) return {};
   return {
     kind: text('kind'),
     recordId: text('record_id'),

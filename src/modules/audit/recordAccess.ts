@@ -57,6 +57,7 @@ export const accessActions = [
   'workspace.reset',
   'audit.read',
   'audit.export',
+  'audit.report',
   'request.refused',
   'key.unknown',
   'token.issued',

@@ -19,6 +19,7 @@ import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { MAX_RETENTION_YEARS, MIN_RETENTION_YEARS } from '../../platform/settings.ts';
+import type { OfficeHours } from '../audit/accessReview.ts';
 import type { PublicKey } from './publicKeys.ts';
 
 const PREFIX = 'clk_';
@@ -212,6 +213,8 @@ export interface Workspace {
   returns?: ReturnChoice;
   /** Whether everybody who reads at the command line or with a key has to say why; undefined: `optional`. */
   reason?: ReasonChoice;
+  /** When people work in it; undefined: at any time. */
+  officeHours?: OfficeHours | undefined;
 }
 
 /** Whether everybody who reads at the command line or with a key has to say why. */
@@ -335,6 +338,12 @@ export interface WorkspaceBreakGlassSet {
 export interface WorkspaceReturnsSet {
   workspace: string;
   returns: ReturnChoice;
+}
+
+/** Data of `WorkspaceOfficeHoursSet`; null: people work at any time. */
+export interface WorkspaceOfficeHoursSet {
+  workspace: string;
+  office_hours: OfficeHours | null;
 }
 
 /** Throws `conflict` when a workspace is deleted, or its deletion has started. */
@@ -523,6 +532,11 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
     const { returns } = dataAs<WorkspaceReturnsSet>(data);
     const workspace = known.workspaces.get(metadata.workspace);
     if (workspace) known.workspaces.set(workspace.id, { ...workspace, returns });
+  },
+  WorkspaceOfficeHoursSet(known, { data, metadata }) {
+    const { office_hours: hours } = dataAs<WorkspaceOfficeHoursSet>(data);
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace) known.workspaces.set(workspace.id, { ...workspace, officeHours: hours ?? undefined });
   },
   WorkspaceDeletionStarted(known, { data, metadata, position: since }) {
     const { reason, messages } = dataAs<WorkspaceDeletionStarted>(data);

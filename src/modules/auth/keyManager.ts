@@ -4,6 +4,7 @@ import { type Actor, newActorEvent } from '../../domain/events/newEvent.ts';
 import { type DisclosureTerms, type NullableTerms, termsOf } from '../../domain/events/payloads.ts';
 import { WORKSPACE_ID } from '../../domain/events/streams.ts';
 import { ServiceError } from '../../platform/errors.ts';
+import type { OfficeHours } from '../audit/accessReview.ts';
 import { parseTerms } from '../audit/disclosureTerms.ts';
 import {
   type ApiKey,
@@ -38,6 +39,7 @@ import {
   type WorkspaceCreated,
   type WorkspaceDeleted,
   type WorkspaceDeletionStarted,
+  type WorkspaceOfficeHoursSet,
   type WorkspaceOrganizationSet,
   type WorkspaceReasonSet,
   type WorkspaceRetentionSet,
@@ -220,6 +222,16 @@ export class KeyManager {
       if ((workspace.organization ?? null) === organization) return undefined;
       const data: WorkspaceOrganizationSet = { workspace: id, organization };
       return { type: 'WorkspaceOrganizationSet', workspace: id, data: { ...data } };
+    });
+  }
+
+  /** Sets when people work in a workspace; undefined: at any time. Does nothing when already set so. */
+  async setOfficeHours(id: string, hours: OfficeHours | undefined): Promise<void> {
+    await this.#change((known) => {
+      const workspace = requireRemaining(known, id);
+      if (isDeepStrictEqual(workspace.officeHours, hours)) return undefined;
+      const data: WorkspaceOfficeHoursSet = { workspace: id, office_hours: hours ?? null };
+      return { type: 'WorkspaceOfficeHoursSet', workspace: id, data: { ...data } };
     });
   }
 

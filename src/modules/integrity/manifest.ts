@@ -51,7 +51,7 @@ export function manifestPath(path: string): string {
 }
 
 /** What a file that is handed over is: a report of the service, or any file of which a workspace's history has the hash. */
-export const reports = ['audit', 'disclosures', 'history', 'diff', 'file'] as const;
+export const reports = ['audit', 'access', 'disclosures', 'history', 'diff', 'file'] as const;
 
 const reportSchema = z.strictObject({
   type: z.literal('chartledger.report_manifest.v1'),

@@ -2,6 +2,7 @@ import { encounter } from '../../domain/records/kinds/encounter.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
+import { monthBefore } from '../audit/accessReport.ts';
 import type { AccessAction } from '../audit/recordAccess.ts';
 import { newestEntries } from '../audit/trail.ts';
 import type { ApiKey } from '../auth/apiKeys.ts';
@@ -64,7 +65,7 @@ export async function causesIn(
     consumerCauses(ports, consumers, now),
     breakGlassCauses(ports, workspace, now),
   ]);
-  return [...found.flat(), ...keyCauses(ports, workspace, now)];
+  return [...found.flat(), ...keyCauses(ports, workspace, now), reportCause(workspace, now)];
 }
 
 async function webhookCauses(ports: CausePorts, workspace: string, now: number): Promise<Cause[]> {
@@ -114,6 +115,14 @@ async function breakGlassCauses(ports: CausePorts, workspace: string, now: numbe
     const path = `/workspaces/${workspace}/audit?action=${action}`;
     return { topic: 'break_glass', key: `break_glass/${eventId}`, path, text };
   });
+}
+
+/** There is a report of every month: its cause lasts for the month after. */
+function reportCause(workspace: string, now: number): Cause {
+  const month = monthBefore(now);
+  const text = `The report of access out of the ordinary in ${month} is complete.`;
+  const path = `/workspaces/${workspace}/audit/report?month=${month}`;
+  return { topic: 'access_report', key: `access_report/${workspace}/${month}`, path, text };
 }
 
 async function messageCauses({ messages }: CausePorts, workspace: string): Promise<Cause[]> {

@@ -7,7 +7,7 @@ import { SECRET_PREFIX } from '../webhooks/messages.ts';
 /** What users can be notified of. */
 export const topics = [
   ...['webhook_failing', 'webhook_disabled', 'messages_waiting', 'filing_limit_near', 'key_expires'],
-  ...['consumer_behind', 'break_glass', 'head_late', 'backup_late'],
+  ...['consumer_behind', 'break_glass', 'access_report', 'head_late', 'backup_late'],
 ] as const;
 export type Topic = (typeof topics)[number];
 
@@ -20,6 +20,7 @@ export const topicReaders: Record<Topic, { roles: readonly Role[]; isOfAll: bool
   key_expires: { roles: ['admin', 'integrator'], isOfAll: false },
   consumer_behind: { roles: ['admin', 'integrator'], isOfAll: false },
   break_glass: { roles: ['admin', 'compliance'], isOfAll: false },
+  access_report: { roles: ['admin', 'compliance', 'auditor'], isOfAll: false },
   head_late: { roles: ['admin', 'compliance'], isOfAll: true },
   backup_late: { roles: ['admin'], isOfAll: true },
 };

@@ -61,8 +61,12 @@ export const UTC = 'UTC';
 
 /** Returns the day, such as `2026-03-14`, that the clocks of a time zone show at a moment in milliseconds since 1970. */
 export function dayAt(moment: number, timeZone: string): string {
-  const shown = timeZone === UTC ? moment : moment + offsetAt(moment, timeZone) * MINUTE_MS;
-  return new Date(shown).toISOString().slice(0, 10);
+  return new Date(clockAt(moment, timeZone)).toISOString().slice(0, 10);
+}
+
+/** Returns the moment at which the clocks of UTC show what those of a time zone show at another; both in milliseconds since 1970. */
+export function clockAt(moment: number, timeZone: string): number {
+  return timeZone === UTC ? moment : moment + offsetAt(moment, timeZone) * MINUTE_MS;
 }
 
 /**
