@@ -201,6 +201,9 @@ const reportTitles: Record<ReportManifest['report'], string> = {
   history: 'The history',
   diff: 'The differences',
   file: 'A signed file',
+  changes: 'The list of changes',
+  worklist: 'The worklist',
+  scorecard: 'The scorecard',
 };
 
 function reportFound(

@@ -6,6 +6,7 @@ import { statusOf } from '../../api/server/answer.ts';
 import type { Actor, Caller } from '../../domain/events/newEvent.ts';
 import { clockIn } from '../../domain/records/schema/timeZones.ts';
 import type { Role, User } from '../../modules/auth/users.ts';
+import type { ReportOrigin } from '../../modules/integrity/manifest.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 
 /** Markup that may be sent as it is: every value in it was escaped. */
@@ -86,6 +87,8 @@ export interface DashboardRoute {
   roles: 'public' | 'signed-in' | readonly Role[];
   /** The path names a workspace, but the role counts that the user has in all workspaces. */
   isInstallationWide?: boolean | undefined;
+  /** What its download is, where that can be had with a signed manifest (`signed=yes`). */
+  report?: ReportOrigin['report'];
   /** The query parameters that the page accepts; any other is refused. Without them a query is ignored. */
   query?: readonly string[];
   /** Requested by the page, not by the user: it does not prolong the session. */

@@ -23,6 +23,11 @@ function queryOf(limits: Record<string, string | undefined>): string {
   return sent.length === 0 ? '' : `?${new URLSearchParams(sent).toString()}`;
 }
 
+/** Returns the address of a download as a ZIP with its signed manifest. */
+export function signedPath(download: string): string {
+  return `${download}${download.includes('?') ? '&' : '?'}signed=yes`;
+}
+
 /** Returns the address of a workspace's records, below `/dashboard`; of one kind where it is given. */
 export function recordsPath(workspace: string, kind?: string): string {
   const query = kind === undefined ? '' : `?kind=${catalogEntry(kind).plural}`;

@@ -8,6 +8,10 @@ import { requireKnownParameters } from '../../api/server/requestContext.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import type { SignInPorts } from '../../modules/auth/signIn.ts';
 import { hasAnyRole, type Role, roleIn, type User } from '../../modules/auth/users.ts';
+import type { EvidencePorts } from '../../modules/integrity/jobs.ts';
+import type { SigningKey } from '../../modules/integrity/publicKeys.ts';
+import { zipReport } from '../../modules/integrity/reportZip.ts';
+import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
 import { layout } from '../components/layout.ts';
@@ -45,7 +49,8 @@ import {
   workspacesOf,
 } from './visit.ts';
 
-export interface ResponderPorts extends SignInPorts {
+export interface ResponderPorts extends SignInPorts, QueryPorts {
+  evidence: Pick<EvidencePorts, 'signingKey'>;
   directory: KeyDirectory;
   stateStore: StateStore;
   requestLimit: RequestLimit;
@@ -134,8 +139,11 @@ async function admitted(
   if (!isThere) throw new ServiceError('not_found', NO_WORKSPACE);
   if (route.query) {
     const paged = route.query.includes('page_token') ? [earlierParameter] : [];
-    requireKnownParameters(req.query, [...route.query, ...paged]);
+    const reported = route.report ? [SIGNED] : [];
+    requireKnownParameters(req.query, [...route.query, ...paged, ...reported]);
   }
+  const isSigned = route.report !== undefined && req.query[SIGNED] === 'yes';
+  const key = isSigned ? await requireSigningKey(ports) : undefined;
   if (route.method === 'post') requireCsrfToken(req);
   if (user && needsTotp(user, ports.requireTotp) && route.roles !== 'public' && !route.isForSetup) {
     return { redirect: '/account/two-factor' };
@@ -143,7 +151,27 @@ async function admitted(
   const confirmation = needsProof(route) ? await confirmIdentity(ports, visit, route) : undefined;
   if (confirmation) return confirmation;
   const reader = { timeZone: user?.timeZone, typed: user && popRestoredForm(visit) };
-  return forReader(reader, () => route.handle(visit));
+  const reply = await forReader(reader, () => route.handle(visit));
+  if (key === undefined || route.report === undefined || !('download' in reply)) return reply;
+  const { [SIGNED]: _, ...query } = req.query;
+  const { workspace: _workspace, ...params } = req.params;
+  const origin = { workspace: visit.workspace, report: route.report, query: { ...params, ...query } };
+  const { name } = reply.download;
+  const body = zipReport(ports, origin, reply.download, key);
+  return { download: { type: 'application/zip', name: `${name}.zip`, body } };
+}
+
+/** The parameter that asks for a download with its signed manifest. */
+const SIGNED = 'signed';
+
+/** Rejects with `conflict` where this process has no key to sign with, before the download is in the audit trail. */
+async function requireSigningKey({ evidence }: ResponderPorts): Promise<SigningKey> {
+  const key = await evidence.signingKey();
+  if (key) return key;
+  throw new ServiceError(
+    'conflict',
+    'This process does not have the signing key. Download the file without a manifest, or run the command with --out where the key is.',
+  );
 }
 
 /** Asks before a page is opened that a link on another site leads to: opening it shows PHI, and is recorded. */

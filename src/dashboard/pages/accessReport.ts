@@ -30,7 +30,7 @@ import { who } from '../components/people.ts';
 import { filledQuery } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
 import { bdi, empty, time, titleOf } from '../components/text.ts';
-import { recordPath } from '../components/urls.ts';
+import { recordPath, signedPath } from '../components/urls.ts';
 
 interface AccessReportPorts extends QueryPorts {
   directory: Pick<KeyDirectory, 'known'>;
@@ -57,7 +57,7 @@ export function accessReportRoutes(ports: AccessReportPorts): DashboardRoute[] {
   const post = { method: 'post', page: path } as const;
   return [
     { ...get, path, handle: (visit) => reportPage(ports, visit) },
-    { ...get, path: `${path}/export`, handle: (visit) => exportReport(ports, visit) },
+    { ...get, path: `${path}/export`, report: 'access', handle: (visit) => exportReport(ports, visit) },
     { ...post, path: `${path}/judge`, roles: trailReaders, handle: (visit) => judge(ports, visit) },
     { ...post, path: `${path}/vip`, roles: admins, handle: (visit) => changeVip(ports, visit) },
   ];
@@ -107,7 +107,8 @@ async function reportPage(ports: AccessReportPorts, visit: Visit): Promise<Reply
   const isCut = count > shown.length;
   const body = html`${breadcrumb([{ text: section, path: `/workspaces/${workspace}/audit` }])}
 <div class="page-head"><h1>${TITLE}</h1>
-<div class="actions"><a role="button" class="outline secondary" href="/dashboard${addressOf(workspace, '/export')}?month=${month}" download>Export as CSV</a></div></div>
+<div class="actions"><a role="button" class="outline secondary" href="/dashboard${addressOf(workspace, '/export')}?month=${month}" download>Export as CSV</a>
+<a role="button" class="outline secondary" href="${signedPath(`/dashboard${addressOf(workspace, '/export')}?month=${month}`)}" download>Export with manifest</a></div></div>
 <p class="muted">A list to judge: each row is a question, not a finding, and blocks nobody. Days are those of ${timeZone}. ${hoursText}</p>
 ${monthForm(workspace, month)}
 ${count === 0 ? empty('No access was out of the ordinary.') : table(TITLE, columns(ports, visit, month, review), shown)}

@@ -43,6 +43,7 @@ import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
 import { empty, time, titleOf } from '../components/text.ts';
 import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../components/time.ts';
+import { signedPath } from '../components/urls.ts';
 import { actionText, auditColumns, auditRows, recordsIn } from './auditTable.ts';
 import { readNames } from './records/shared.ts';
 
@@ -169,7 +170,11 @@ export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
     hasNames: false,
     caller: { ...actor, requestId, workspace: INSTALLATION },
   });
-  const routes = (path: string, trailOf: (visit: Visit) => Trail): DashboardRoute[] => [
+  const routes = (
+    path: string,
+    trailOf: (visit: Visit) => Trail,
+    signed: Pick<DashboardRoute, 'report'>,
+  ): DashboardRoute[] => [
     {
       method: 'get',
       path,
@@ -180,12 +185,16 @@ export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
     {
       method: 'get',
       path: `${path}/export`,
+      ...signed,
       roles: trailReaders,
       query: [...auditParameters, 'format'],
       handle: (visit) => auditExport(ports, trailOf(visit), visit.req),
     },
   ];
-  return [...routes('/workspaces/:workspace/audit', ofWorkspace), ...routes('/audit', ofInstallation)];
+  return [
+    ...routes('/workspaces/:workspace/audit', ofWorkspace, { report: 'audit' }),
+    ...routes('/audit', ofInstallation, {}),
+  ];
 }
 
 async function auditPage(ports: AuditPagePorts, trail: Trail, req: Request): Promise<Page> {
@@ -239,8 +248,10 @@ function exportLinks({ path, workspace }: Trail, limits: Record<string, string>)
     const query = new URLSearchParams({ ...limits, format });
     return html`<a role="button" class="outline secondary" href="${path}/export?${query.toString()}" download>${text}</a>`;
   };
+  const csv = `${path}/export?${new URLSearchParams({ ...limits, format: 'csv' }).toString()}`;
+  const signed = html` <a role="button" class="outline secondary" href="${signedPath(csv)}" download>Export with manifest</a>`;
   const report = html`<a role="button" class="outline" href="${path}/report">Out of the ordinary</a>`;
-  return html`<div class="actions">${workspace !== INSTALLATION && report} ${link('csv', 'Export as CSV')} ${link('ndjson', 'Export as NDJSON')}</div>`;
+  return html`<div class="actions">${workspace !== INSTALLATION && report} ${link('csv', 'Export as CSV')} ${link('ndjson', 'Export as NDJSON')}${workspace !== INSTALLATION && signed}</div>`;
 }
 
 /** Returns the links to newer and older entries, or says why there are none. */

@@ -58,7 +58,7 @@ import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
 import { bdi, empty, fieldLabel, time, titleOf } from '../components/text.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../components/time.ts';
-import { documentsPath, recordPath } from '../components/urls.ts';
+import { documentsPath, recordPath, signedPath } from '../components/urls.ts';
 
 const SECTION = 'Changes';
 
@@ -108,12 +108,24 @@ export function changesRoutes(ports: Ports): DashboardRoute[] {
   return [
     { method: 'get', path, roles, query, handle: (visit) => changesPage(ports, visit) },
     {
-      ...{ method: 'get', path: `${path}/export`, roles, query: [...parameters, 'format'] },
+      ...{
+        method: 'get',
+        path: `${path}/export`,
+        roles,
+        query: [...parameters, 'format'],
+        report: 'changes',
+      },
       handle: (visit) => changesFile(ports, visit),
     },
     { method: 'get', path: `${path}/diff`, roles, query, handle: (visit) => diffPage(ports, visit) },
     {
-      ...{ method: 'get', path: `${path}/diff/export`, roles, query: [...parameters, 'format'] },
+      ...{
+        method: 'get',
+        path: `${path}/diff/export`,
+        roles,
+        query: [...parameters, 'format'],
+        report: 'diff',
+      },
       handle: (visit) => diffFile(ports, visit),
     },
     { method: 'get', path: `${path}/undo`, roles, query, handle: (visit) => undoPage(ports, visit) },
@@ -210,11 +222,15 @@ ${table('Changed fields', changeColumns(ports, workspace), shown.flatMap(rowsOf)
   });
 }
 
-const exportLinks = (workspace: string, suffix: string, sent: Record<string, string>): Html[] =>
-  changeFormats.map(
-    (format) =>
-      html`<a role="button" class="outline secondary" href="${changesPath(workspace, suffix, { ...sent, format })}" download>Export as ${format.toUpperCase()}</a> `,
-  );
+function exportLinks(workspace: string, suffix: string, sent: Record<string, string>): Html[] {
+  const pathOf = (format: string) => changesPath(workspace, suffix, { ...sent, format });
+  const link = (path: string, text: string) =>
+    html`<a role="button" class="outline secondary" href="${path}" download>${text}</a> `;
+  return [
+    ...changeFormats.map((format) => link(pathOf(format), `Export as ${format.toUpperCase()}`)),
+    link(signedPath(pathOf('csv')), 'Export with manifest'),
+  ];
+}
 
 /** The fields of the form, by the parameters of the interface. */
 const formFields: Record<string, string> = { since: 'from', until: 'to' };

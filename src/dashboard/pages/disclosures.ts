@@ -206,7 +206,7 @@ export function disclosureRoutes(ports: SeenPorts): DashboardRoute[] {
   return [
     route('', disclosureParameters, async (visit) => ({ page: await reportPage(ports, visit) })),
     route('/print', disclosureParameters, async (visit) => ({ page: await printedPage(ports, visit) })),
-    route('/export', exportParameters, (visit) => download(ports, visit)),
+    { ...route('/export', exportParameters, (visit) => download(ports, visit)), report: 'disclosures' },
   ];
 }
 
@@ -317,6 +317,7 @@ ${link('/print', {}, 'Print or save as PDF')}
 <details class="dropdown"><summary role="button" class="outline secondary">More formats</summary><ul>
 <li>${link('/export', { format: 'csv' }, 'Export as CSV')}</li>
 <li>${link('/export', { format: 'json' }, 'Export as JSON')}</li>
+<li>${link('/export', { format: 'csv', signed: 'yes' }, 'Export with manifest')}</li>
 ${form === 'accounting' && html`<li>${link('/export', { format: 'csv', summary: 'yes' }, 'Summary as CSV')}</li>`}
 </ul></details></div>`;
 }

@@ -51,7 +51,10 @@ export function manifestPath(path: string): string {
 }
 
 /** What a file that is handed over is: a report of the service, or any file of which a workspace's history has the hash. */
-export const reports = ['audit', 'access', 'disclosures', 'history', 'diff', 'file'] as const;
+export const reports = [
+  ...(['audit', 'access', 'disclosures', 'history', 'diff', 'file'] as const),
+  ...(['changes', 'worklist', 'scorecard'] as const),
+] as const;
 
 const reportSchema = z.strictObject({
   type: z.literal('chartledger.report_manifest.v1'),
@@ -98,17 +101,30 @@ export interface ReportDigest extends FileDigest {
 
 const LINE_END = 10;
 
-/** Resolves with the digest of a file. Rejects with the file system's error. */
-export async function digestOf(path: string): Promise<ReportDigest> {
+/** Yields the chunks of a file as they are; returns its digest. */
+export async function* digesting(
+  chunks: AsyncIterable<Buffer | string>,
+): AsyncGenerator<Buffer, ReportDigest> {
   const hash = createHash('sha256');
   let bytes = 0;
   let lines = 0;
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+  for await (const one of chunks) {
+    const chunk = Buffer.from(one);
     hash.update(chunk);
     bytes += chunk.length;
     for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, at + 1)) lines += 1;
+    yield chunk;
   }
   return { bytes, sha256: hash.digest('hex'), lines };
+}
+
+/** Resolves with the digest of a file. Rejects with the file system's error. */
+export async function digestOf(path: string): Promise<ReportDigest> {
+  const chunks = digesting(createReadStream(path) as AsyncIterable<Buffer>);
+  for (;;) {
+    const { done, value } = await chunks.next();
+    if (done) return value;
+  }
 }
 
 /** Returns the manifest of a report in a JSON text; undefined when the text is something else. */

@@ -2710,6 +2710,32 @@ class ReturnDecision(TypedDict):
     reason: str
 
 
+class AccessReviewWritten(TypedDict):
+    """It was recorded."""
+
+    # Always `true`
+    success: bool
+    message: str
+
+
+class AccessJudgment(TypedDict):
+    """What somebody concluded about a row of the report."""
+
+    # The month, in the time zone of the workspace
+    month: str
+    # Of the row
+    id: str
+    # What was concluded
+    note: str
+
+
+class VipMark(TypedDict):
+    """Whether a patient is marked as VIP."""
+
+    # Whether access to the patient is in the report
+    vip: bool
+
+
 class OwnKey(TypedDict):
     """The key of the request, and what it may do."""
 

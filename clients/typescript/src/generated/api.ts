@@ -1656,6 +1656,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/audit/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the report of access out of the ordinary
+         * @description Access of people in a month that somebody should look at, newest day first: one row per line, for each person, day and reason (`break_glass`, `vip`, `same_family_name`, `more_than_usual`, `after_hours`). A row is a question, not a finding. With the last judgment of each row. The read is itself recorded in the audit trail.
+         *
+         *     Needs the permission `audit`.
+         */
+        get: operations["readAccessReport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/audit/report/judgments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Judge a row of the report
+         * @description Records what was concluded about a row, in the place of an earlier conclusion. It blocks nobody.
+         *
+         *     Needs the permission `audit`.
+         */
+        post: operations["judgeAccess"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/patients/{id}/vip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Mark a patient as VIP
+         * @description Access of people to the records of a VIP is in the monthly report. The mark belongs to the workspace: it is no field of the record, and upserts do not change it.
+         *
+         *     Needs the permission `settings`.
+         */
+        put: operations["setPatientVip"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/key": {
         parameters: {
             query?: never;
@@ -5809,6 +5875,36 @@ export interface components {
              */
             reason: string;
         };
+        /** @description It was recorded. */
+        AccessReviewWritten: {
+            /** @description Always `true` */
+            success: boolean;
+            message: string;
+        };
+        /** @description What somebody concluded about a row of the report. */
+        AccessJudgment: {
+            /**
+             * @description The month, in the time zone of the workspace
+             * @example 2026-03
+             */
+            month: string;
+            /**
+             * Format: uuid
+             * @description Of the row
+             * @example 6a0d6c1e-5a53-5b0a-8d3f-3f6d0f6e1c52
+             */
+            id: string;
+            /**
+             * @description What was concluded
+             * @example In order: she registered her own child.
+             */
+            note: string;
+        };
+        /** @description Whether a patient is marked as VIP. */
+        VipMark: {
+            /** @description Whether access to the patient is in the report */
+            vip: boolean;
+        };
         /** @description The key of the request, and what it may do. */
         OwnKey: {
             /** @example key_1 */
@@ -9619,6 +9715,113 @@ export interface operations {
                 };
                 content: {
                     "application/x-ndjson": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    readAccessReport: {
+        parameters: {
+            query: {
+                /** @description The month, in the time zone of the workspace */
+                month: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Rows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    judgeAccess: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessJudgment"];
+            };
+        };
+        responses: {
+            /** @description It was recorded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessReviewWritten"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    setPatientVip: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The `id` that the patient was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VipMark"];
+            };
+        };
+        responses: {
+            /** @description It was recorded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessReviewWritten"];
                 };
             };
             /** @description An error */

@@ -35,7 +35,7 @@ import { who } from '../../components/people.ts';
 import { definitionList } from '../../components/records.ts';
 import { table } from '../../components/tables.ts';
 import { badge, empty, fieldLabel, ruleTitle, time } from '../../components/text.ts';
-import { readinessSection, scorecardPath } from '../../components/urls.ts';
+import { readinessSection, scorecardPath, signedPath } from '../../components/urls.ts';
 
 const POLL = 'every 2s';
 
@@ -112,7 +112,10 @@ export function scorecardRoutes(ports: Ports): DashboardRoute[] {
       ...{ method: 'get', path: `${path}/state`, roles, isBackground: true },
       handle: (visit) => state(ports, visit),
     },
-    { method: 'get', path: `${path}/export`, roles, handle: (visit) => file(ports, visit) },
+    {
+      ...{ method: 'get', path: `${path}/export`, roles, report: 'scorecard' },
+      handle: (visit) => file(ports, visit),
+    },
     { method: 'post', path, roles, handle: (visit) => start(ports, visit) },
   ];
 }
@@ -130,7 +133,11 @@ async function page({ eventLog, analyses, names }: Ports, visit: Visit, refusal?
     });
   const body = html`${analysisCrumbs(workspace)}
 <div class="page-head"><h1>${TITLE}</h1>
-<div class="actions">${run?.scorecard && html`<a role="button" class="outline secondary" href="${scorecardPath(workspace)}/export" download>Export as CSV</a>`}</div></div>
+<div class="actions">${
+    run?.scorecard &&
+    html`<a role="button" class="outline secondary" href="${scorecardPath(workspace)}/export" download>Export as CSV</a>
+<a role="button" class="outline secondary" href="${signedPath(`${scorecardPath(workspace)}/export`)}" download>Export with manifest</a>`
+  }</div></div>
 <p>Whose writes introduced the defects that kept encounters from being billed, by field. Use it to talk to the vendor of a system. It covers the whole history of the encounters.</p>
 ${run && lastRun(workspace, run, names, await readRuleSettings(eventLog, workspace))}
 <h2>New scorecard</h2>

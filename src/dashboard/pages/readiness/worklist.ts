@@ -27,6 +27,7 @@ import {
   readinessSection,
   recordPath,
   scorecardPath,
+  signedPath,
   simulationPath,
   worklistPath,
 } from '../../components/urls.ts';
@@ -104,7 +105,7 @@ export function worklistRoutes(ports: WorklistPorts): DashboardRoute[] {
       handle: async (visit) => ({ page: await worklistPage(ports, visit) }),
     },
     {
-      ...{ method: 'get', path: `${path}/export`, roles: recordReaders, query },
+      ...{ method: 'get', path: `${path}/export`, roles: recordReaders, query, report: 'worklist' },
       handle: (visit) => exportWorklist(ports, visit),
     },
   ];
@@ -165,7 +166,8 @@ function heading(workspace: string, limits: Record<string, string>): Html {
   return html`<div class="page-head"><h1>${readinessSection}</h1>
 <div class="actions"><a role="button" class="outline secondary" href="${scorecardPath(workspace)}">Scorecard</a>
 <a role="button" class="outline secondary" href="${simulationPath(workspace)}">Simulation</a>
-<a role="button" class="outline secondary" href="${address}" download>Export as CSV</a></div></div>
+<a role="button" class="outline secondary" href="${address}" download>Export as CSV</a>
+<a role="button" class="outline secondary" href="${signedPath(address)}" download>Export with manifest</a></div></div>
 <p>Shows which encounters can be billed, and what a payer would refuse in the others.</p>`;
 }
 

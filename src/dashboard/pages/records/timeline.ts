@@ -34,7 +34,7 @@ import { pageLinks } from '../../components/paging.ts';
 import { filledQuery, kindOf, recordsSection, textsOf, unlessBehind } from '../../components/recordTable.ts';
 import { leftOut, tryAgain } from '../../components/text.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../../components/time.ts';
-import { timelinePath } from '../../components/urls.ts';
+import { signedPath, timelinePath } from '../../components/urls.ts';
 import { fileHeader, paperHead, periodWords } from './auditorFile.ts';
 import { evidenceFooter, type FooterPorts } from './evidenceFooter.ts';
 import { readHead } from './head.ts';
@@ -68,7 +68,7 @@ export function recordTimelineRoutes(ports: TimelinePorts): DashboardRoute[] {
   return [
     { ...route('', (visit) => timelinePage(ports, visit)), opensWithReason: true },
     route('/print', (visit) => printedTimeline(ports, visit)),
-    route('/export', (visit) => exportTimeline(ports, visit)),
+    { ...route('/export', (visit) => exportTimeline(ports, visit)), report: 'history' },
   ];
 }
 
@@ -138,6 +138,7 @@ ${
   found.total > 0 &&
   may(recordReaders) &&
   html`<div class="actions"><a role="button" class="outline" href="${withLimits('/export')}" download>Export these ${changesText(found.total)} as CSV</a>
+<a role="button" class="outline secondary" href="${signedPath(withLimits('/export'))}" download>Export with manifest</a>
 <a role="button" class="outline secondary" href="${withLimits('/print')}">Print or save as PDF</a></div>`
 }</div>
 ${itemList({ workspace, record: { kind: entry.kind, id }, names: named.names }, items)}`
