@@ -154,5 +154,5 @@ test('an administrator holds the workspace; compliance may release it, others do
     { action: 'hold.list', query: { all: true } },
   ]);
   await page.goto(`/dashboard/workspaces/${service.workspaceId('clinic')}/audit?action=HoldAdded`);
-  expect(await textOf(page.getByRole('row', { name: 'Hold added' }).first())).toContain('Workspace');
+  expect(await textOf(page.locator('tr', { hasText: 'Hold added' }).first())).toContain('Workspace');
 });
