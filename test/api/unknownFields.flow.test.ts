@@ -47,6 +47,7 @@ onEmbeddedEngines((start) => {
         'answerReadinessFinding',
         'createWebhook',
         'decideReturn',
+        'judgeAccess',
         'recordEncounterBilled',
         'recordImport',
         'replayWebhook',
@@ -55,6 +56,7 @@ onEmbeddedEngines((start) => {
       ...[
         'rotateWebhookSecret',
         'search',
+        'setPatientVip',
         'setPayerRule',
         'setPayerRules',
         'setReturns',

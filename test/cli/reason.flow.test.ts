@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../../src/cli/program.ts';
 import { runOn } from '../../src/server/terminal.ts';
 import { runCli, storesOf } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
@@ -104,8 +105,11 @@ onEmbeddedEngines((start) => {
 
     test('a read with a key needs a Purpose-Statement, or a key whose purpose is stated; a write needs none', async () => {
       const path = `/integration/patients/${encodeURIComponent(patient.id)}`;
-      const refused = await service.get(path);
-      expect(refused).toMatchObject({ status: 403, body: { code: 'reason_required' } });
+      // The service learns within a second what a command has set.
+      await eventually(async () => {
+        const refused = await service.get(path);
+        expect(refused).toMatchObject({ status: 403, body: { code: 'reason_required' } });
+      });
       for (const other of ['/integration/patients', `${path}/history`])
         expect((await service.get(other)).body.code).toBe('reason_required');
       const reader = await service.createKey('clinic', ['events']);

@@ -122,7 +122,7 @@ onEmbeddedEngines((start) => {
       ['limit=0', 'limit must be at least 1'],
       ['limit=10001', 'limit must be at most 10000'],
       ['wait=51', 'wait must be at most 50'],
-      ['view=all', 'view must be one of full, deidentified'],
+      ['view=all', 'view must be one of full, limited, deidentified'],
     ];
     const appended = await appendedBy(service, async () => {
       for (const [query, message] of bad) {

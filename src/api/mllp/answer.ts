@@ -69,9 +69,11 @@ export class Senders {
    */
   async of(peer: Peer): Promise<Sender | NoSender> {
     const { senders, found } = this.#present();
+    const bound = await senders;
+    if (bound.length === 0) return this.#unbound(peer);
     const known = found.get(peer);
     if (known !== undefined) return known;
-    const sender = await this.#among(await senders, peer);
+    const sender = await this.#among(bound, peer);
     found.set(peer, sender);
     return sender;
   }
@@ -88,7 +90,6 @@ export class Senders {
   }
 
   async #among(bound: readonly BoundSender[], peer: Peer): Promise<Sender | NoSender> {
-    if (bound.length === 0) return this.#unbound(peer);
     const claims = bound.map((one) => ({ one, claim: claimOf(one.source.mllp, peer) }));
     const surest = Math.max(...claims.map(({ claim }) => claim));
     const [found, another] = claims.filter(({ claim }) => claim > 0 && claim === surest);

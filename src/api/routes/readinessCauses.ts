@@ -25,6 +25,7 @@ import { bytesSchema, endpoint } from '../schemas/endpoint.ts';
 import { pageQuerySchema } from '../schemas/parameters.ts';
 import { alwaysTrue, pageOf, tagOf } from '../schemas/records.ts';
 import { readJson } from '../server/body.ts';
+import { type IdempotencyPorts, withOptionalIdempotency } from '../server/idempotency.ts';
 import { callerOf } from '../server/requestContext.ts';
 import {
   filingSchema,
@@ -243,6 +244,7 @@ const answerReadinessCause = endpoint({
     'encounter, as if the encounters were answered one by one; encounters that come later are not answered. Sending the ' +
     'request again changes nothing.',
   permission: 'write',
+  takesIdempotencyKey: true,
   query: answerFilterSchema,
   body: {
     required: true,
@@ -267,14 +269,17 @@ const answerReadinessCause = endpoint({
     },
   },
   errors: ['InvalidAnswer', 'VersionConflict', 'BodyTooLarge', 'NotJson'],
-  handler: (ports: QueryPorts) => async (context) => {
+  handler: (ports: QueryPorts & IdempotencyPorts) => async (context) => {
     const filters = validate(answerFilterSchema, context.req.query ?? {});
-    const given = validate(causeAnswerSchema, await readJson(context));
+    const input = await readJson(context);
+    const given = validate(causeAnswerSchema, input);
     const problems = problemsOf(given);
     if (problems.length > 0) throw validationError(problems);
     const { limit, page_token: pageToken, ...answer } = given;
     const page = { limit, pageToken };
-    const answered = await answerCause(ports, callerOf(context), selectionOf(filters), answer, page);
+    const answered = await withOptionalIdempotency(ports, context, input, (caller) =>
+      answerCause(ports, caller, selectionOf(filters), answer, page),
+    );
     const { updated, unchanged, gone, next_page_token, progress } = answered;
     const message = `Findings ${given.answer}`;
     const counts = { updated, unchanged, gone, next_page_token, progress: progressView(progress) };

@@ -193,22 +193,37 @@ export async function applyAtomically(
   keeping: Promise<void>,
 ): Promise<OperationResult[]> {
   const foreseen: ForeseenAppends = new Map();
-  const trial = run.dryRun
-    ? applyOperations(ports, run, operations)
-    : foresee(ports, { ...run, dryRun: true, foreseen }, operations);
+  const isForeseen = !run.dryRun && isForeseeable(run.caller.workspace, operations);
+  const trial = isForeseen
+    ? foresee(ports, { ...run, dryRun: true, foreseen }, operations)
+    : applyOperations(ports, { ...run, dryRun: true }, operations);
   // It is awaited later, and may fail before that.
   trial.catch(() => undefined);
   await keeping;
   const results = await trial;
   if (run.dryRun || results.some((result) => 'error' in result)) return results;
-  const written = await writeForeseen(ports, run.caller.workspace, operations, foreseen);
+  const written = isForeseen ? await writeForeseen(ports, run, operations, foreseen) : new Set();
   const left = operations.filter((one) => !written.has(one));
   if (left.length === 0) return results;
-  // The trial counts; only that may be refused because of the limit.
-  const later = (await applyOperations(ports, { ...run, limiter: undefined }, left)).values();
+  // The first trial counts; only that may be refused because of the limit.
+  const rest = { ...run, limiter: undefined };
+  // A record was not what the trial took it for: the trial is repeated by what the log says.
+  const isDisproved = isForeseen && left.some(({ type }) => type === 'record');
+  const again = isDisproved ? await applyOperations(ports, { ...rest, dryRun: true }, left) : [];
+  const isRefused = again.some((result) => 'error' in result);
+  const later = (isRefused ? again : await applyOperations(ports, rest, left)).values();
   return results.map((result, at) =>
     written.has(operations[at] as Operation) ? result : (later.next().value as OperationResult),
   );
+}
+
+const streamOf = (workspace: string, { kind, fields }: RecordOperation) =>
+  recordStream(workspace, kind, fields.id);
+
+/** Whether a trial sees all that the operations change: not what merges, or the first of two operations of a record, change. */
+function isForeseeable(workspace: string, operations: readonly Operation[]): boolean {
+  const streams = operations.flatMap((one) => (one.type === 'record' ? [streamOf(workspace, one)] : []));
+  return new Set(streams).size === streams.length && operations.every(({ type }) => type !== 'merge');
 }
 
 /**
@@ -223,7 +238,7 @@ async function foresee(
   const { caller, foreseen } = run;
   const streams = operations.flatMap((one) => {
     if (one.type !== 'record') return [];
-    const stream = recordStream(caller.workspace, one.kind, one.fields.id);
+    const stream = streamOf(caller.workspace, one);
     return one.ifAbsent && ports.existence.isKnown(stream) ? [] : [stream];
   });
   const likely = await likelyStates(ports, streams);
@@ -237,17 +252,13 @@ async function foresee(
 /** Writes what a trial foresaw; resolves with the operations that are carried out by that. Rejects with `unavailable`. */
 async function writeForeseen(
   ports: IngestPorts,
-  workspace: string,
+  { caller }: IngestRun,
   operations: readonly Operation[],
   foreseen: ForeseenAppends,
 ): Promise<Set<Operation>> {
-  const records = operations.filter((one) => one.type === 'record');
-  const streamOf = ({ kind, fields }: RecordOperation) => recordStream(workspace, kind, fields.id);
-  const isOncePerRecord = new Set(records.map(streamOf)).size === records.length;
-  // The trial did not see what merges, or the first of two operations of a record, change.
-  if (!isOncePerRecord || operations.some(({ type }) => type === 'merge')) return new Set();
   const left = await appendForeseen(ports, foreseen);
-  return new Set(records.filter((one) => !left.has(streamOf(one))));
+  const isWritten = (one: RecordOperation) => !left.has(streamOf(caller.workspace, one));
+  return new Set(operations.filter((one) => one.type === 'record' && isWritten(one)));
 }
 
 /**
@@ -263,7 +274,7 @@ async function presentlySaid(
   const present = await presentAmong(ports, caller.workspace, records);
   const said = new Map<RecordOperation, RecordOperation>();
   for (const one of records.filter((each) => !present.has(each))) {
-    const stream = recordStream(caller.workspace, one.kind, one.fields.id);
+    const stream = streamOf(caller.workspace, one);
     const isJudged = one.given !== undefined || one.ifUnset !== undefined;
     if (isJudged && !states.has(stream)) states.set(stream, await currentState(ports, one.kind, stream));
     const state = isJudged ? states.get(stream) : undefined;

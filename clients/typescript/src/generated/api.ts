@@ -7843,7 +7843,10 @@ export interface operations {
                 /** @description Only encounters all of whose findings are accepted, snoozed, assigned or noted (`true`), or with a finding that is not (`false`); encounters without findings are neither */
                 answered?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
