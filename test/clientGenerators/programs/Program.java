@@ -43,7 +43,7 @@ public class Program {
     List<Object> listed = new ArrayList<>();
     String token = null;
     do {
-      EncounterPage page = encounters.listEncounters(1, token, null, null, null, null, null, null, true, null, null);
+      EncounterPage page = encounters.listEncounters(1, token, null, null, null, null, null, null, null, true, null, null);
       page.getItems()
           .forEach(item -> listed.add(List.of(item.getRecord().getId(), item.getRecord().getIsCompleted())));
       token = page.getNextPageToken();

@@ -8,7 +8,7 @@ use chartledger::models::{payer_line, BatchLine, BatchResult, Encounter, Encount
 use serde_json::json;
 
 async fn page(config: &Configuration, token: Option<&str>) -> Result<EncounterPage, Box<dyn Error>> {
-    Ok(list_encounters(config, Some(1), token, None, None, None, None, None, None, Some(true), None, None).await?)
+    Ok(list_encounters(config, Some(1), token, None, None, None, None, None, None, None, Some(true), None, None).await?)
 }
 
 #[tokio::main(flavor = "current_thread")]
