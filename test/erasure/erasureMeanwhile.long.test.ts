@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { documentForm, documentsPath, samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
-import type { TestService } from '../support/service.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
 
 /** What is written while an erasure is under way. */
 onEveryEngine((start) => {
@@ -146,6 +146,23 @@ onEveryEngine((start) => {
       obstacle: 'held',
     });
     expect(await Promise.all(streams.map(typesOf))).toEqual(before);
+  });
+
+  test('an encounter that a legal hold has restored is billed as before', async () => {
+    const { encounter } = await createVisit();
+    const bill = (claim_id: string) =>
+      service.post(`/integration/encounters/${encodeURIComponent(encounter)}/billed`, { claim_id });
+    expect((await bill('claim-1')).status).toBe(200);
+    const hold = () =>
+      addHold(service.eventLog, caller(), { entry: catalogEntry('encounter'), id: encounter }, 'Case 17');
+    await expect(erase('encounter', encounter, { before: hold })).rejects.toMatchObject({ obstacle: 'held' });
+    expect(await typesOf(streamOf('encounter', encounter))).toEqual([
+      ...['EncounterUpserted', 'RecordErased', 'EncounterUpserted'],
+    ]);
+    const appended = await appendedBy(service, async () => {
+      expect(await bill('claim-2')).toMatchObject({ status: 200, body: { success: true } });
+    });
+    expect(appended).toEqual([expect.stringMatching(/: EncounterBilled$/)]);
   });
 
   test('a hold on an encounter counts also where all was sent again right behind the tombstone', async () => {

@@ -98,7 +98,9 @@ onEveryEngine((start) => {
     );
     expect((await cli(['retention', '--workspace', workspace()], setting)).code).toBe(1);
     const list = await cli(['workspaces', 'list']);
-    expect(list.stdout).toMatch(new RegExp(`^${workspace()} +active +\\S+ +off +append +refuse +allow +-$`, 'm'));
+    expect(list.stdout).toMatch(
+      new RegExp(`^${workspace()} +active +\\S+ +off +append +refuse +allow +-$`, 'm'),
+    );
     await choose('default');
     const byDefault = await cli(['retention', '--workspace', workspace()], setting);
     expect(byDefault.stdout).toContain('Retention of 8 years: ');

@@ -67,7 +67,7 @@ export function tombstoneType(kind: string): string {
 export const restorer = { type: 'service', id: 'legal-hold' } as const;
 
 /** Whether an event restores a record because the erasure with that id came too late. */
-export function isRestoring({ metadata }: RecordedEvent, erasureId: string): boolean {
+export function isRestoring({ metadata }: Pick<RecordedEvent, 'metadata'>, erasureId: string): boolean {
   const { principal, requestId } = metadata;
   return requestId === erasureId && principal.type === restorer.type && principal.id === restorer.id;
 }

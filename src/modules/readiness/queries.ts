@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Position } from '../../domain/events/event.ts';
+import { isRestoring } from '../../domain/events/payloads.ts';
 import type { ReadinessState, UsedVersion } from '../../domain/events/readinessEvents.ts';
 import { dayAt } from '../../domain/records/schema/timeZones.ts';
 import { gone, notFound, ServiceError } from '../../platform/errors.ts';
@@ -83,9 +84,13 @@ export async function readReadiness(
   };
 }
 
-/** Returns where an encounter's own steps begin. */
+/** Returns where an encounter's own steps begin: behind its last erasure, unless a legal hold restored it. */
 function begunAt(own: readonly Step[]): Position {
-  const erased = own.findLastIndex(({ record }) => record === undefined);
+  // An erasure has the id of the request that asked for it.
+  const isErased = ({ event: { metadata }, record }: Step, index: number) =>
+    record === undefined &&
+    !own.slice(index + 1).some(({ event }) => isRestoring(event, String(metadata.requestId)));
+  const erased = own.findLastIndex(isErased);
   return (own[erased + 1] as Step).event.position;
 }
 
