@@ -77,7 +77,7 @@ describe('the page of workspaces', () => {
     expect(events.map(({ type, data }) => [type, data])).toEqual([
       ['WorkspaceCreated', { workspace, sandbox: true }],
     ]);
-    const mark = page.locator('header summary').filter({ hasText: 'Workspace' });
+    const mark = page.locator('summary').filter({ hasText: 'Workspace' });
     expect(await mark.textContent()).toMatch(/Workspace sandbox_\w+ Sandbox$/);
     await expectAccessible(page);
     await takePictures(page, 'sandbox');
