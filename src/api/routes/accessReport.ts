@@ -106,10 +106,10 @@ const judgeAccessRow = endpoint({
   handler: (ports: ReportRoutePorts) => async (context) => {
     const input = await readJson(context);
     const { note, ...row } = validate(judgmentSchema, input);
-    const caller = callerOf(context);
-    const { officeHours } = ports.directory.known.workspaces.get(caller.workspace) ?? {};
-    await findRow(ports, caller.workspace, row, officeHours);
-    await withOptionalIdempotency(ports, context, input, async () => {
+    const { workspace } = callerOf(context);
+    const { officeHours } = ports.directory.known.workspaces.get(workspace) ?? {};
+    await findRow(ports, workspace, row, officeHours);
+    await withOptionalIdempotency(ports, context, input, async (caller) => {
       await judgeAccess(ports.eventLog, caller, row, note);
       return {};
     });

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { type DisclosureAdded, disclosureMeans } from '../../domain/events/disclosureEvents.ts';
-import { purposes } from '../../domain/events/payloads.ts';
+import { type DisclosureAdded, disclosureMeans, purposes } from '../../domain/events/payloads.ts';
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import { narrowedViews } from '../../domain/records/schema/deidentification.ts';
 import { identifier, requiredDate } from '../../domain/records/schema/fields.ts';

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { reportPage } from '../../dashboard/pages/disclosuresPaper.ts';
-import { disclosureMeans } from '../../domain/events/disclosureEvents.ts';
+import { disclosureMeans } from '../../domain/events/payloads.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { addDisclosure, statePurpose } from '../../modules/audit/disclosureCommands.ts';
 import { type ReportFormat, reportFormats, reportText } from '../../modules/audit/disclosureFormats.ts';

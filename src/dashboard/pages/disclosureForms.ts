@@ -1,5 +1,5 @@
 import { pathId } from '../../api/schemas/parameters.ts';
-import { disclosureMeans } from '../../domain/events/disclosureEvents.ts';
+import { disclosureMeans } from '../../domain/events/payloads.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { addDisclosure, statePurpose } from '../../modules/audit/disclosureCommands.ts';
 import { type Disclosure, type DisclosurePorts, findDisclosure } from '../../modules/audit/disclosures.ts';

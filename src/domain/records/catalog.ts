@@ -1,6 +1,11 @@
-import { disclosureTypes } from '../events/disclosureEvents.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import { DISCLOSURES_ERASED, erasureStep, READINESS_ERASED, RECORD_ERASED } from '../events/payloads.ts';
+import {
+  DISCLOSURES_ERASED,
+  disclosureTypes,
+  erasureStep,
+  READINESS_ERASED,
+  RECORD_ERASED,
+} from '../events/payloads.ts';
 import { encounterReadinessTypes } from '../events/readinessEvents.ts';
 import { kindOfStream } from '../events/streams.ts';
 import { addEventType } from '../events/upcasting.ts';

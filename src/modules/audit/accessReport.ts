@@ -60,7 +60,7 @@ const USUAL_DAYS = 56;
 const TIMES_USUAL = 3;
 /** … from so many records on. */
 const LEAST_RECORDS = 50;
-/** Records of a day that are told apart for one person; any further one counts each time. */
+/** Distinct records of a day that are counted for one person; any further one counts each time. */
 const MOST_APART = 10_000;
 const DAY_MS = 86_400_000;
 

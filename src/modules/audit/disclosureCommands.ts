@@ -1,8 +1,13 @@
 import { z } from 'zod';
-import { type DisclosureAdded, disclosureMeans } from '../../domain/events/disclosureEvents.ts';
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import { type Caller, newEvent } from '../../domain/events/newEvent.ts';
-import { erasureStepAfter, isRestoring, termsOf } from '../../domain/events/payloads.ts';
+import {
+  type DisclosureAdded,
+  disclosureMeans,
+  erasureStepAfter,
+  isRestoring,
+  termsOf,
+} from '../../domain/events/payloads.ts';
 import { disclosuresStream, recordStream } from '../../domain/events/streams.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { requiredDate } from '../../domain/records/schema/fields.ts';

@@ -1,6 +1,10 @@
-import type { DisclosureAdded, DisclosurePurposeStated } from '../../domain/events/disclosureEvents.ts';
 import { dataAs, type Position, type RecordedEvent } from '../../domain/events/event.ts';
-import { DISCLOSURES_ERASED, erasureStep } from '../../domain/events/payloads.ts';
+import {
+  DISCLOSURES_ERASED,
+  type DisclosureAdded,
+  type DisclosurePurposeStated,
+  erasureStep,
+} from '../../domain/events/payloads.ts';
 import { disclosuresStream } from '../../domain/events/streams.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
 import type { EventLog } from '../../storage/eventLog.ts';

@@ -1,8 +1,7 @@
 import type { AuditEntry } from '../../../projections/auditAggregation.ts';
-import type { DisclosureAdded } from '../../domain/events/disclosureEvents.ts';
 import type { Principal } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { type DisclosureTerms, everyTerm } from '../../domain/events/payloads.ts';
+import { type DisclosureAdded, type DisclosureTerms, everyTerm } from '../../domain/events/payloads.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { recordName } from '../../domain/records/schema/kind.ts';

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { bodyOf } from '../../../projections/projection.ts';
 import { recordsModel } from '../../../projections/records.ts';
-import { disclosureTypes } from '../../domain/events/disclosureEvents.ts';
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
-import { erasureStep, tombstoneTypes } from '../../domain/events/payloads.ts';
+import { disclosureTypes, erasureStep, tombstoneTypes } from '../../domain/events/payloads.ts';
 import { encounterReadinessTypes } from '../../domain/events/readinessEvents.ts';
 import { kindOfStream, ownerOfStream, recordStream } from '../../domain/events/streams.ts';
 import { catalog } from '../../domain/records/catalog.ts';

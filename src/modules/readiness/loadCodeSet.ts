@@ -62,7 +62,7 @@ export async function loadCodeSet(
     const last = (await readLoadedSets(eventLog, set)).at(-1);
     if (isDeepStrictEqual(last?.data, data)) return;
     const event = newActorEvent(actor, INSTALLATION, CODE_SET_LOADED, { ...data });
-    // Where another set was loaded meanwhile, this is decided again.
+    // Where another set was loaded in between, this is decided again.
     if (await appendBehind(eventLog, codeSetStream(set), event, last?.event.revision ?? -1)) return;
   }
 }

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { dataAs, type RecordedEvent, type ReturnChoice } from '../../../domain/events/event.ts';
 import { type Caller, newActorEvent } from '../../../domain/events/newEvent.ts';
 import { returnStream } from '../../../domain/events/streams.ts';
@@ -7,7 +6,7 @@ import { ServiceError } from '../../../platform/errors.ts';
 import { appendBehind, type EventLog } from '../../../storage/eventLog.ts';
 import { foldStream } from '../queries/records.ts';
 
-/** An erased record, and the version of the tombstone that ended its erasure: another erasure is decided anew. */
+/** An erased record, and the version of the tombstone that ended its erasure: a later erasure needs a decision of its own. */
 export interface ErasedRecord {
   kind: string;
   record_id: string;
@@ -74,9 +73,6 @@ export function isReturnRefused(error: unknown): boolean {
 /** Returns the current choice of a workspace. */
 export type ReturnChoiceOf = (workspace: string) => ReturnChoice;
 
-/** Records whose refusal was noted here, so that it is not looked up each time. */
-const CACHE_SIZE = 10_000;
-
 /**
  * Decides whether erased records return when they are sent again: by what was decided about the record since its erasure, otherwise by the
  * choice of the workspace.
@@ -84,7 +80,6 @@ const CACHE_SIZE = 10_000;
 export class RecordReturns {
   readonly #eventLog: EventLog;
   readonly #choiceOf: ReturnChoiceOf;
-  readonly #noted = new LRUCache<string, true>({ max: CACHE_SIZE });
 
   constructor(eventLog: EventLog, choiceOf: ReturnChoiceOf) {
     this.#eventLog = eventLog;
@@ -113,9 +108,7 @@ export class RecordReturns {
     const known = state?.erasure === version ? state : undefined;
     const decision = known?.decision ?? choice;
     if (decision === 'allow') return;
-    const noted = `${stream} ${version}`;
-    if (!isTrial && !known?.isRefused && !this.#noted.has(noted)) {
-      this.#noted.set(noted, true);
+    if (!isTrial && !known?.isRefused) {
       const data: RecordReturnRefused = { kind, record_id: id, version };
       const event = newActorEvent(caller, workspace, 'RecordReturnRefused', { ...data });
       // Another refusal of the same record may have been noted just now; that suffices.

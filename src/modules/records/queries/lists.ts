@@ -361,7 +361,7 @@ export interface Snapshot {
   position: Position;
   /**
    * Yields the records created up to the position, in the order of creation, several at a time. `check` is called before each part.
-   * Rejects with what it throws, and with `unavailable`, also when the read model has been rebuilt from the start meanwhile.
+   * Rejects with what it throws, and with `unavailable`, also when the read model was rebuilt from the start in between.
    */
   parts(check: () => void): AsyncIterable<SnapshotPart>;
 }
