@@ -180,7 +180,10 @@ interface ReadBatch {
   payload: unknown;
 }
 
-type BodyContext = Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found' | 'requireAdmitted'>;
+type BodyContext = Pick<
+  RequestContext,
+  'req' | 'res' | 'bodies' | 'load' | 'held' | 'found' | 'requireAdmitted'
+>;
 
 /**
  * Resolves with the lines of a batch, once all have arrived: from JSON Lines, or from an array no larger than any

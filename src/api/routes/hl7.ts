@@ -23,7 +23,7 @@ import { type BatchPorts, BatchTally, recordBatch } from './batchRunner.ts';
  * `splitMessages` do, and with `payload_too_large` where there are too many.
  */
 async function readMessages(
-  context: Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found' | 'requireAdmitted'>,
+  context: Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'held' | 'found' | 'requireAdmitted'>,
 ): Promise<{ type: string; messages: Buffer[] }> {
   const type = mediaTypes.find((one) => one === essenceOf(context.req.headers['content-type'] ?? ''));
   if (type === undefined) throw notHl7();

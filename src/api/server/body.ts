@@ -70,7 +70,10 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 /** Output of gzip comes, and is counted, in pieces of this size: smaller ones take more time. */
 export const UNZIPPED_AT_A_TIME = 64 * 1024;
 
-type BodyContext = Pick<RequestContext, 'req' | 'res' | 'bodies' | 'load' | 'found' | 'requireAdmitted'>;
+type BodyContext = Pick<
+  RequestContext,
+  'req' | 'res' | 'bodies' | 'load' | 'held' | 'found' | 'requireAdmitted'
+>;
 
 /** Returns the refusal of a body that is too large. */
 export function bodyTooLarge(maxBytes = MAX_BODY_BYTES): ServiceError {

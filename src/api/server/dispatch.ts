@@ -118,6 +118,7 @@ export function serveEndpoint(app: EndpointContext, served: ServedEndpoint): End
       client,
       bodies: app.bodies,
       load: app.load,
+      held: [],
       found: undefined,
       requireAdmitted: () => requireAdmitted(app.gate, context, permissions),
       input: undefined,

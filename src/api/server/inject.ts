@@ -87,6 +87,7 @@ export async function callEndpoint(
     ...caller,
     res: answer as unknown as Response,
     headers: commonHeaders(caller.requestId),
+    held: [],
     found: allowed,
     requireAdmitted: () => undefined,
     principal,

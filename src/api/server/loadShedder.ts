@@ -55,24 +55,31 @@ export function bodyBudgets(): Bodies {
 /** Requests beyond this would wait longer than their senders do, and hold up all others. One key may have 1,000. */
 const MOST_UNDER_WAY = 3_000;
 
+/**
+ * A request, which has itself what it holds until it is handled. In a table of all, requests would outlive that: when V8 enlarges or
+ * cleans up a table, the former one refers to the next, and, once it is old, keeps its contents until a full collection.
+ */
+interface UnderWay {
+  found: FoundKey | undefined;
+  readonly held: BudgetShare[];
+}
+
 /** Bounds the requests that a thread works on at once, so that those it accepts are answered in time. */
 export class LoadShedder {
   readonly #budget = new FairBudget(MOST_UNDER_WAY, WORKSPACE_AND_KEY);
-  readonly #underWay = new Map<object, BudgetShare[]>();
 
   /**
    * Counts a request that has arrived completely, until `leave`, which also gives back what its `body` holds. Throws `overloaded`
    * where there are too many, in all or of its sender.
    */
-  enter(context: { found: FoundKey | undefined }, ...body: BudgetShare[]): void {
+  enter(context: UnderWay, ...body: BudgetShare[]): void {
     const share = this.#budget.share(ownersOf(context));
     reserveShare(share, 1, 'requests');
-    this.#underWay.set(context, [share, ...body]);
+    context.held.push(share, ...body);
   }
 
   /** Stops counting a request; does nothing for one that was not counted. */
-  leave(context: object): void {
-    for (const share of this.#underWay.get(context) ?? []) share.release();
-    this.#underWay.delete(context);
+  leave({ held }: UnderWay): void {
+    for (const share of held) share.release();
   }
 }

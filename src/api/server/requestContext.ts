@@ -8,6 +8,7 @@ import type { DisclosureTerms } from '../../domain/events/payloads.ts';
 import { unknownNames, validationError } from '../../domain/records/schema/validation.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
 import { ServiceError } from '../../platform/errors.ts';
+import type { BudgetShare } from '../../platform/threads/fairBudget.ts';
 import { isTraceparent } from '../../platform/traceparent.ts';
 import type { ByteRange } from '../../storage/documentStore.ts';
 import type { Bodies, LoadShedder } from './loadShedder.ts';
@@ -64,6 +65,8 @@ export interface RequestContext {
   bodies: Bodies;
   /** Bounds the requests being worked on. */
   load: LoadShedder;
+  /** What it holds of both until it is handled. */
+  readonly held: BudgetShare[];
   /** Set when the request was admitted. */
   found: FoundKey | undefined;
   /** Throws the refusal of its key, if that, or the workspace, was changed since the request was admitted. */

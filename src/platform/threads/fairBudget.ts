@@ -12,6 +12,12 @@ export interface BudgetShare {
   release(): void;
 }
 
+/** The owners at one level that hold something. */
+interface Level {
+  divisor: number;
+  owners: Map<string, { held: number }>;
+}
+
 /**
  * Bounds something that a thread has little of, such as memory for bodies, so that no owner can hold all of it. What an owner may
  * hold depends on what is left for the others (dynamic thresholds: Choudhury and Hahne, 1998): at most 1/n of that. So the first
@@ -19,13 +25,13 @@ export interface BudgetShare {
  * that holds nothing may take whatever is left, so that one piece of work is always possible.
  */
 export class FairBudget {
-  readonly #levels: { divisor: number; held: Map<string, number> }[];
+  readonly #levels: Level[];
   #left: number;
 
   /** `divisors`: the n of owners at each level, from the outermost: of a workspace, then of a key in it. */
   constructor(total: number, divisors: readonly number[]) {
     this.#left = total;
-    this.#levels = divisors.map((divisor) => ({ divisor, held: new Map() }));
+    this.#levels = divisors.map((divisor) => ({ divisor, owners: new Map() }));
   }
 
   /** Begins a piece of work, which holds nothing yet. `owners`: who does it, at each level. */
@@ -48,10 +54,11 @@ export class FairBudget {
     const left = this.#left - amount;
     if (left < 0) return false;
     let others = left;
-    for (const [level, { divisor, held }] of this.#levels.entries()) {
-      const own = held.get(owners[level] as string);
-      if (own !== undefined && (own + amount) * divisor > others) return false;
-      others -= (own ?? 0) + amount;
+    for (let at = 0; at < this.#levels.length; at += 1) {
+      const level = this.#levels[at] as Level;
+      const own = level.owners.get(owners[at] as string);
+      if (own !== undefined && (own.held + amount) * level.divisor > others) return false;
+      others -= (own?.held ?? 0) + amount;
     }
     this.#add(amount, owners);
     return true;
@@ -61,13 +68,15 @@ export class FairBudget {
     this.#add(-amount, owners);
   }
 
-  #add(amount: number, owners: readonly string[]): void {
+  #add(amount: number, names: readonly string[]): void {
     this.#left -= amount;
-    for (const [level, { held }] of this.#levels.entries()) {
-      const owner = owners[level] as string;
-      const now = (held.get(owner) ?? 0) + amount;
-      if (now > 0) held.set(owner, now);
-      else held.delete(owner);
+    for (let at = 0; at < this.#levels.length; at += 1) {
+      const { owners } = this.#levels[at] as Level;
+      const name = names[at] as string;
+      const owner = owners.get(name);
+      if (owner === undefined) owners.set(name, { held: amount });
+      else if (owner.held + amount > 0) owner.held += amount;
+      else owners.delete(name);
     }
   }
 }
