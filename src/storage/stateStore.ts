@@ -49,6 +49,8 @@ export type StateWrite = { table: { name: string } } & (
 export interface StateStore {
   /** Whether others see all of what a `write` has written, or nothing. */
   readonly isTransactional: boolean;
+  /** Whether every call sees what earlier calls of this process write, also where they have not resolved. */
+  readonly isOrdered: boolean;
 
   /** Returns the rows with these ids, omitting missing ones. */
   load<Body extends object>(table: StateTable<Body>, ids: string[]): Promise<StateRow<Body>[]>;
@@ -76,9 +78,10 @@ export interface StateStore {
 
   /**
    * Carries out writes in their order, up to a swap that fails; resolves with false then. Costs no more than a single one where
-   * the engine has transactions; elsewhere a crash may leave the first of them.
+   * the engine has transactions; elsewhere a crash may leave the first of them. With `mayWait`, they may wait some milliseconds for
+   * other calls, to share their commit.
    */
-  write(writes: readonly StateWrite[]): Promise<boolean>;
+  write(writes: readonly StateWrite[], options?: { mayWait?: boolean }): Promise<boolean>;
 
   /** Removes the rows with these ids whose revision is not above `upTo`; missing ones are not an error. */
   remove<Body extends object>(table: StateTable<Body>, ids: string[], upTo: number): Promise<void>;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { RESERVATION_MS } from '../../src/modules/idempotency/reservations.ts';
 import {
   MessageClaims,
@@ -9,6 +9,7 @@ import {
 } from '../../src/modules/integrations/messages/claims.ts';
 import type { Message } from '../../src/modules/integrations/messages/message.ts';
 import { MessageStore } from '../../src/modules/integrations/messages/store.ts';
+import { unavailable } from '../../src/platform/errors.ts';
 import { openDocumentStore, openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
 
@@ -65,6 +66,24 @@ test('a message that is under way is waited for, and then it was taken', async (
   await messages.processed(message, { state: 'accepted', about: [], problems: [] });
   expect(await second).toMatchObject({ id, state: 'accepted' });
   await first.end({ isNoted: true });
+});
+
+test('the result of a message is seen by who reads after it; one that the store does not take leaves the message waiting', async () => {
+  const noted = uuidv7();
+  const message = await keep('noted', noted, await claim('noted', noted));
+  await messages.processed(message, { state: 'accepted', about: [], problems: [] });
+  expect(await messages.load('clinic', noted)).toMatchObject({ state: 'accepted' });
+
+  const failing = uuidv7();
+  const kept = await keep('failing', failing, await claim('failing', failing));
+  const write = vi.spyOn(stateStore, 'write').mockRejectedValueOnce(unavailable('state store'));
+  await messages.processed(kept, { state: 'accepted', about: [], problems: [] });
+  write.mockRestore();
+  expect(await messages.load('clinic', failing)).toMatchObject({ state: 'received' });
+  const waiting: string[] = [];
+  for await (const { id } of messages.rejected('clinic')) waiting.push(id);
+  expect(waiting).toEqual(expect.arrayContaining([failing]));
+  expect(waiting).not.toContain(noted);
 });
 
 test('whoever waits for one of which nothing was noted carries it out', async () => {

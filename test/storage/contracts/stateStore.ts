@@ -246,6 +246,17 @@ function writingContract(at: () => Two): void {
     expect(await other.page(table, all)).toEqual([row('before', 1)]);
   });
 
+  test('a store that is ordered shows each call what earlier calls write; what may wait is written nevertheless', async () => {
+    const { store, other, table } = at();
+    const waiting = store.write([{ table, save: [row('a', 1)] }], { mayWait: true });
+    const seen = store.isOrdered ? store.load(table, ['a']) : waiting.then(() => store.load(table, ['a']));
+    const swapped = seen.then(() =>
+      store.write([{ table, swap: row('a', 2), expected: 1 }], { mayWait: true }),
+    );
+    expect(await Promise.all([waiting, seen, swapped])).toEqual([true, [row('a', 1)], true]);
+    expect(await other.load(table, ['a'])).toEqual([row('a', 2)]);
+  });
+
   test('of many who begin with the same swap at once, only one writes what follows', async () => {
     const { store, other, table } = at();
     const writes = Array.from({ length: 10 }, (_, index) =>

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Caller } from '../../../domain/events/newEvent.ts';
 import { notFound, unavailable } from '../../../platform/errors.ts';
@@ -195,7 +195,7 @@ export class MessageStore {
     const isFile = length > MAX_CONTENT_BYTES;
     const content = isFile ? undefined : Buffer.concat(bytes);
     const { size, sha256 } = content
-      ? { size: length, sha256: createHash('sha256').update(content).digest('hex') }
+      ? { size: length, sha256: hash('sha256', content) }
       : await this.#documentStore.put(id, Readable.from(bytes));
     const now = Date.now();
     const message: Message = {
@@ -243,7 +243,7 @@ export class MessageStore {
   /**
    * Notes the result of a message, and of the records it concerns, if it still exists; once it is accepted, with `further`
    * writes. It then stays so: of two who send it again at once, the later one is refused what is there by then. Removes one about a record that
-   * was erased, and may not return.
+   * was erased, and may not return. It may resolve before the result is durable, when later calls see it (decision 158).
    */
   async processed(
     message: Message,
@@ -263,7 +263,11 @@ export class MessageStore {
       const about = body.about.map((one) => outcomes.get(JSON.stringify([one.kind, one.id])) ?? one);
       return { ...body, ...processed, about };
     };
-    await this.#change(id, change, { row: this.#received.get(message), after });
+    const row = this.#received.get(message);
+    const noting = this.#change(id, change, { row, after });
+    if (row === undefined || !this.#stateStore.isOrdered) await noting;
+    // Its records are durable: a crash, or a store that fails now, leaves it among those that wait.
+    else noting.catch(() => undefined);
   }
 
   /**
@@ -449,7 +453,7 @@ export class MessageStore {
       if (body === undefined) return false;
       const next = { ...row, body, revision: row.revision + 1 };
       const writes = [{ table: messagesTable, swap: next, expected: row.revision }, ...after];
-      if (await this.#stateStore.write(writes)) return true;
+      if (await this.#stateStore.write(writes, { mayWait: seen !== undefined })) return true;
     }
   }
 

@@ -91,6 +91,7 @@ function leasesOf(db: Db): Collection<Lease> {
 /** State in one MongoDB database, with a collection `state.{table}` for each table; acknowledged writes are on a majority. */
 export class MongoStateStore implements StateStore {
   readonly isTransactional = false;
+  readonly isOrdered = false;
   readonly #connection: MongoConnection;
   /** Collections whose index is known to exist. */
   readonly #prepared = new Map<string, Promise<void>>();

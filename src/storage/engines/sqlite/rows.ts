@@ -159,7 +159,8 @@ export function preparePrune(db: DatabaseSync, name: string): Statement {
 /** Writes rows, skipping each one for which the same or a higher version is stored. */
 export function writeRows({ update, upsert }: RowStatements, rows: StoredRow[]): void {
   for (const { id, partition, order, version, body } of rows) {
-    const { changes } = update.run(version, body, id, partition, version);
+    // There is hardly ever a row to be updated before the first version.
+    const { changes } = version > 1 ? update.run(version, body, id, partition, version) : { changes: 0 };
     if (changes === 0) upsert.run(id, partition, order, version, body);
   }
 }

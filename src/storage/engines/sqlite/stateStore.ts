@@ -26,6 +26,7 @@ import {
 /** State in one SQLite file, with a table for each; acknowledged writes are on disk. A deleted file is not recreated. */
 export class SqliteStateStore implements StateStore {
   readonly isTransactional = true;
+  readonly isOrdered = true;
   readonly #file: SqliteFile;
   readonly #tables = new Map<string, OwnRowStatements>();
 

@@ -31,8 +31,11 @@ interface Waiting {
  */
 export class SqliteStateThread implements StateStore {
   readonly isTransactional = true;
+  readonly isOrdered = true;
   readonly #path: string;
   readonly #waiting = new Map<number, Waiting>();
+  /** Calls of this turn, which are handed over together. */
+  #calls: StateCall[] = [];
   #worker: Worker | undefined;
   #last = 0;
   #closed = false;
@@ -68,9 +71,9 @@ export class SqliteStateThread implements StateStore {
     return (await this.#call('swap', table.name, row, expected)) as boolean;
   }
 
-  async write(writes: readonly StateWrite[]): Promise<boolean> {
+  async write(writes: readonly StateWrite[], options = {}): Promise<boolean> {
     const named = writes.map(({ table: { name }, ...write }) => ({ ...write, table: { name } }));
-    return (await this.#call('write', named)) as boolean;
+    return (await this.#call('write', named, options)) as boolean;
   }
 
   async remove<Body extends object>(table: StateTable<Body>, ids: string[], upTo: number): Promise<void> {
@@ -99,6 +102,7 @@ export class SqliteStateThread implements StateStore {
     if (worker === undefined) return;
     const ended = new Promise((resolve) => worker.once('exit', resolve));
     worker.ref();
+    this.#handOver();
     worker.postMessage('close');
     await ended;
   }
@@ -116,7 +120,8 @@ export class SqliteStateThread implements StateStore {
     this.#waiting.set(number, { resolve, reject });
     // A process only has to stay alive for answers.
     if (this.#waiting.size === 1) worker.ref();
-    worker.postMessage({ number, method, args });
+    this.#calls.push({ number, method, args });
+    if (this.#calls.length === 1) setImmediate(() => this.#handOver());
     const problem = 'The disk of the state store does not answer within three seconds.';
     const giveUp = () => reject(unavailable(STORE, undefined, problem));
     const timer = long.has(method) ? undefined : setTimeout(giveUp, ANSWER_WITHIN_MS);
@@ -127,6 +132,12 @@ export class SqliteStateThread implements StateStore {
     }
   }
 
+  #handOver(): void {
+    const calls = this.#calls;
+    this.#calls = [];
+    if (calls.length > 0) this.#worker?.postMessage(calls);
+  }
+
   /** Returns the thread, which is started with the first call, and again after it ended. */
   #thread(): Worker {
     if (this.#worker) return this.#worker;
@@ -134,7 +145,9 @@ export class SqliteStateThread implements StateStore {
       workerData: { path: this.#path },
     });
     worker.unref();
-    worker.on('message', (answer: StateAnswer) => this.#settle(answer));
+    worker.on('message', (answers: StateAnswer[]) => {
+      for (const answer of answers) this.#settle(answer);
+    });
     worker.on('error', (error) => this.#failed(error));
     worker.on('exit', () => {
       if (this.#worker === worker) this.#worker = undefined;
@@ -164,10 +177,17 @@ function checked<Body extends object>(table: StateTable<Body>, rows: unknown): S
 }
 
 /** The methods carried out by the thread of a state store. */
-type StateMethod = Exclude<keyof StateStore, 'isTransactional' | 'purge' | 'close'>;
+type StateMethod = Exclude<keyof StateStore, 'isTransactional' | 'isOrdered' | 'purge' | 'close'>;
 
-/** To the thread: a call, with the arguments of the port's method, a table by its name; or to end. */
-export type StateCall = { number: number; method: StateMethod; args: unknown[] } | 'close';
+/** A call, with the arguments of the port's method, a table by its name. */
+export interface StateCall {
+  number: number;
+  method: StateMethod;
+  args: unknown[];
+}
+
+/** To the thread: calls in their order, or to end. */
+export type StateRequest = StateCall[] | 'close';
 
 /** From the thread: the result of a call; if it failed, what is wrong with the file, if known. */
 export type StateAnswer = { number: number } & ({ result: unknown } | { problem: string | undefined });

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { ServiceError } from '../../../platform/errors.ts';
 import type { StateTable } from '../../stateStore.ts';
 import { SqliteStateStore } from './stateStore.ts';
-import type { StateAnswer, StateCall } from './stateThread.ts';
+import type { StateAnswer, StateCall, StateRequest } from './stateThread.ts';
 
 if (parentPort === null) throw new Error('stateWorker runs as a worker thread');
 const port = parentPort;
@@ -15,14 +15,12 @@ const store = new SqliteStateStore(workerData.path);
 const unchecked = (name: string) =>
   ({ name, body: { parse: (body: unknown) => body } }) as unknown as StateTable<object>;
 
-type Call = Exclude<StateCall, 'close'>;
-
 const failure = (number: number, error: unknown): StateAnswer => ({
   number,
   problem: error instanceof ServiceError ? error.problem : undefined,
 });
 
-async function execute({ number, method, args }: Call): Promise<StateAnswer> {
+async function execute({ number, method, args }: StateCall): Promise<StateAnswer> {
   const [table, ...more] = args;
   const given = typeof table === 'string' ? [unchecked(table), ...more] : args;
   try {
@@ -33,36 +31,62 @@ async function execute({ number, method, args }: Call): Promise<StateAnswer> {
   }
 }
 
-const answer = async (answered: Promise<StateAnswer>) => port.postMessage(await answered);
+let answers: StateAnswer[] = [];
+
+function postAnswers(): void {
+  const posted = answers;
+  answers = [];
+  port.postMessage(posted);
+}
+
+/** Answers that are there in the same turn are posted together. */
+function answer(one: StateAnswer): void {
+  answers.push(one);
+  if (answers.length === 1) process.nextTick(postAnswers);
+}
 
 /** Calls that came together share a sync of the disk: the statements of each are done when its promise is returned. */
-function executeAll(calls: readonly Call[]): void {
-  const answers: Promise<StateAnswer>[] = [];
+function executeAll(calls: readonly StateCall[]): void {
+  const answered: Promise<StateAnswer>[] = [];
+  const executeEach = () => answered.push(...calls.map(execute));
   try {
-    store.group(() => answers.push(...calls.map(execute)));
-    for (const answered of answers) void answer(answered);
+    if (calls.length === 1) executeEach();
+    else store.group(executeEach);
+    for (const one of answered) void one.then(answer);
   } catch (error) {
-    for (const { number } of calls) port.postMessage(failure(number, error));
+    for (const { number } of calls) answer(failure(number, error));
   }
 }
 
-let gathered: Call[] = [];
+/** How long a call that may wait does. */
+const WAIT_MS = 20;
+
+let gathered: StateCall[] = [];
+let next: NodeJS.Immediate | undefined;
+let later: NodeJS.Timeout | undefined;
 
 function executeGathered(): void {
+  clearImmediate(next);
+  clearTimeout(later);
+  next = undefined;
+  later = undefined;
   const calls = gathered;
   gathered = [];
-  const [first] = calls;
-  if (first && calls.length === 1) void answer(execute(first));
-  else executeAll(calls);
+  if (calls.length > 0) executeAll(calls);
 }
 
-port.on('message', async (message: StateCall) => {
+const mayWait = ({ method, args }: StateCall) =>
+  method === 'write' && (args[1] as { mayWait?: boolean }).mayWait === true;
+
+port.on('message', async (message: StateRequest) => {
   if (message !== 'close') {
-    gathered.push(message);
-    if (gathered.length === 1) setImmediate(executeGathered);
+    gathered.push(...message);
+    if (message.every(mayWait)) later ??= setTimeout(executeGathered, WAIT_MS);
+    else next ??= setImmediate(executeGathered);
     return;
   }
   executeGathered();
   await store.close();
-  port.close();
+  // Behind the answers.
+  setImmediate(() => port.close());
 });
