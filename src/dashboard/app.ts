@@ -24,7 +24,8 @@ import {
   twoFactorRoutes,
 } from './pages/account.ts';
 import { auditRoutes } from './pages/audit.ts';
-import { changesRoutes } from './pages/changes.ts';
+import { changesRoutes } from './pages/changes/changes.ts';
+import { undoRoutes } from './pages/changes/undo.ts';
 import { disclosureFormRoutes } from './pages/disclosureForms.ts';
 import { disclosureRoutes } from './pages/disclosures.ts';
 import { eventsRoutes } from './pages/events.ts';
@@ -130,6 +131,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...breakGlassRoutes(ports),
     ...recordStateRoutes(ports),
     ...changesRoutes(ports),
+    ...undoRoutes(ports),
     ...holdsRoutes(ports),
     ...holdChangeRoutes(ports),
     ...returnedRoutes(ports),

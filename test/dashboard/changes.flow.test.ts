@@ -46,9 +46,9 @@ onEmbeddedEngines((start) => {
       });
       expect(appended).toEqual([]);
     });
-    expect(text).toContain('3 fields of 2 records.');
-    expect(text).toContain(`${patient.city} ${bad}`);
-    expect(text).toContain(`${later} version 3 by`);
+    expect(text).toContain(`City: ${patient.city} → ${bad} since`);
+    expect(text).toContain(`${later} , version 3 by`);
+    expect(text).toMatch(/Patient .* changed changed since City, State/);
     expect(
       csv
         .split('\r\n')
@@ -58,7 +58,8 @@ onEmbeddedEngines((start) => {
       ['kind', 'id', 'document_id', 'created', 'erased', 'field', 'from', 'to', 'version'],
       ['patient', patient.id, '', 'no', 'no', 'city', patient.city, bad, '2'],
     ]);
-    expect(accesses.map(({ action, kind }) => [action, kind])).toEqual(
+    const changes = accesses.filter(({ action }) => action === 'record.changes');
+    expect(changes.map(({ action, kind }) => [action, kind])).toEqual(
       ['shown', 'exported'].flatMap(() => [
         ['record.changes', undefined],
         ['record.changes', 'patient'],
@@ -66,7 +67,9 @@ onEmbeddedEngines((start) => {
       ]),
     );
     const { visitor: reader } = await signedIn(service, 'compliance');
-    expect((await reader.get(path('/undo', ofSender()))).text).toContain('An administrator can apply it.');
+    expect((await reader.get(path('/undo/counts', ofSender()))).text).toContain(
+      'An administrator can apply it.',
+    );
     const refused = await appendedBy(service, async () => {
       expect(await show(path('', { principal: sender }), 400)).toContain('From (UTC) is required');
       expect(await show(path('/diff', { from: '2999-01-01' }), 400)).toContain(
@@ -81,10 +84,12 @@ onEmbeddedEngines((start) => {
     let plan = '';
     const planned = await appendedBy(service, async () => {
       plan = await show(path('/undo', ofSender()));
+      plan += await show(path('/undo/counts', ofSender()));
     });
     expect(planned).toEqual([]);
+    expect(plan).toContain('City stays, version 3 by');
     expect(plan).toContain('Voided, as it was created 1');
-    expect(plan).toContain('Undo these writes');
+    expect(plan).toContain('Undo 1 record');
     let next = '';
     const events = await changesBy(service, async () => {
       const { status, headers } = await visitor.post(path('/undo'), ofSender());
@@ -96,9 +101,42 @@ onEmbeddedEngines((start) => {
     ]);
     const after = await show(next);
     expect(after).toContain('1 record undone.');
-    expect(after).toContain('With values from before 1');
+    expect(after).toContain('With values from before');
+    const address = new URL(next, 'http://localhost');
+    expect(await show(`${address.pathname}/counts${address.search}`)).toContain('With values from before 1');
     await visitor.post(path('/undo'), Object.fromEntries(new URLSearchParams(next.split('?')[1])));
     const { body } = await service.get(`/integration/encounters/${encounter.id}`);
     expect(body.record.voided_at).toBeUndefined();
+  });
+
+  test('a page has fifty records, each once and recorded as shown, however often it was written', async () => {
+    const ids = Array.from({ length: 53 }, () => phi('many'));
+    const { id, key } = await service.createKey('clinic');
+    const client = service.as(key);
+    for (const first_name of ['Ada', 'Eve']) {
+      for (const one of ids)
+        await client.post('/integration/patients', { ...samples.patient(), id: one, first_name });
+    }
+    const query = { principal: id, from: '2020-01-01' };
+    const rowsOf = (text: string) =>
+      [...text.matchAll(/records\/patients\/([^"]+)"/g)].map(([, found]) =>
+        decodeURIComponent(String(found)),
+      );
+    let first = '';
+    const accesses = await accessesBy(service, async () => {
+      first = (await visitor.get(path('', query))).text;
+    });
+    expect(rowsOf(first)).toEqual(ids.slice(0, 50));
+    expect(accesses.filter(({ action }) => action === 'record.changes').at(-1)).toMatchObject({
+      shown: { count: 50 },
+    });
+    const [, next = ''] = /href="\/dashboard([^"]+)" rel="next"/.exec(first) ?? [];
+    const second = await show(next.replaceAll('&amp;', '&'));
+    expect(second).not.toContain('Count the records');
+    const { text } = await visitor.get(next.replaceAll('&amp;', '&'));
+    expect(rowsOf(text)).toEqual(ids.slice(50));
+    expect(text).not.toContain('rel="next"');
+    expect(await show(path('/counts', query))).toContain('Patient 53');
+    await show(next.replaceAll('&amp;', '&').replace(id, sender), 400);
   });
 });

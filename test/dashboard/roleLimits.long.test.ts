@@ -123,7 +123,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/patients/:id/disclosures/export',
     ...both('/workspaces/:workspace/records/patients/:id/disclosures/add'),
     ...both('/workspaces/:workspace/records/patients/:id/disclosures/:event/purpose'),
-    ...['', '/export', '/diff', '/diff/export', '/undo'].map(
+    ...['', '/export', '/diff', '/diff/export', '/undo', '/counts', '/diff/counts', '/undo/counts'].map(
       (part) => `get /workspaces/:workspace/changes${part}`,
     ),
     'get /workspaces/:workspace/holds',

@@ -508,6 +508,7 @@ const noPages = [
   '/sign-in/openid-connect/callback',
   '/workspaces/:workspace/figures',
   '/workspaces/:workspace/events/news',
+  ...['', '/diff', '/undo'].map((part) => `/workspaces/:workspace/changes${part}/counts`),
   '/workspaces/:workspace/audit/export',
   '/workspaces/:workspace/audit/report/export',
   ...['export', 'simulation/state', 'scorecard/state', 'scorecard/export'].map(

@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import {
   type ChangeFormat,
   changeFormats,
+  changesList,
   changesText,
-  recordedChanges,
+  recordedParts,
 } from '../../modules/audit/changes.ts';
 import { withReadModels, withWorkspace } from '../../server/stores.ts';
 import { addFormatOptions } from '../lib/options.ts';
@@ -20,7 +21,13 @@ async function showChanges(options: ChangesOptions, command: Command): Promise<v
   const selection = writeSelectionOf(command, options, principal, '--principal');
   await withWorkspace(workspace, ({ eventLog, names, caller }) =>
     withReadModels((readModels) =>
-      print(changesText(recordedChanges({ eventLog, readModels }, caller, selection), names, format)),
+      print(
+        changesText(
+          recordedParts({ eventLog, readModels }, caller, changesList(eventLog, caller, selection)),
+          names,
+          format,
+        ),
+      ),
     ),
   );
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { recordedUndo } from '../../modules/audit/changes.ts';
+import { recordedParts, undoList } from '../../modules/audit/changes.ts';
 import {
   type UndoAction,
   type UndoneField,
@@ -77,7 +77,7 @@ async function run(options: UndoOptions, selection: WriteSelection, dryRun: bool
     if (dryRun) endWithReader();
     let isFirst = true;
     if (json) await writePaced('[');
-    for await (const wave of recordedUndo(ports, caller, selection, { dryRun })) {
+    for await (const wave of recordedParts(ports, caller, undoList(ports, caller, selection, { dryRun }))) {
       for (const one of wave) {
         counts.set(one.action, (counts.get(one.action) ?? 0) + 1);
         await writePaced(json ? `${isFirst ? '' : ','}\n  ${JSON.stringify(viewOf(one))}` : textOf(one));
@@ -98,9 +98,9 @@ async function run(options: UndoOptions, selection: WriteSelection, dryRun: bool
 }
 
 /** Returns the form in JSON. */
-const viewOf = ({ undone, ...one }: UndoneRecord) => ({
+const viewOf = ({ versions, first: _first, ...one }: UndoneRecord) => ({
   ...one,
-  undone: undone.map(({ version }) => version),
+  undone: versions.map(({ version }) => version),
 });
 
 function textOf({ kind, id, document_id, version, action, fields, problem }: UndoneRecord): string {

@@ -12,6 +12,8 @@ export interface TableColumn<Item> {
   sort?: { href: string; order?: 'ascending' | 'descending' };
   /** On a desktop it shares what the others leave, a line a row: what is too long is cut off, and is to be found elsewhere. */
   isCut?: boolean;
+  /** A count: at the end of its cell, below the others. */
+  isNumber?: boolean;
   /** The title is the name of a record. */
   isName?: boolean;
   /** The title is only for screen readers: a column of buttons. */
@@ -31,9 +33,10 @@ export function table<Item>(label: string, columns: TableColumn<Item>[], items: 
 </div>`;
 }
 
-function heading<Item>({ title, sort, isName, isTitleHidden }: TableColumn<Item>): Html {
+function heading<Item>({ title, sort, isName, isNumber, isTitleHidden }: TableColumn<Item>): Html {
   if (isTitleHidden) return html`<th scope="col"><span class="visually-hidden">${title}</span></th>`;
-  if (sort === undefined) return html`<th scope="col">${isName ? html`<bdi>${title}</bdi>` : title}</th>`;
+  if (sort === undefined)
+    return html`<th scope="col"${isNumber && html` class="number"`}>${isName ? html`<bdi>${title}</bdi>` : title}</th>`;
   const { href, order } = sort;
   const arrow = order && html` <span aria-hidden="true">${order === 'ascending' ? '↑' : '↓'}</span>`;
   return html`<th scope="col"${order && html` aria-sort="${order}"`}><a href="${href}">${title}</a>${arrow}</th>`;
@@ -43,10 +46,11 @@ function heading<Item>({ title, sort, isName, isTitleHidden }: TableColumn<Item>
 function rows<Item>(columns: TableColumn<Item>[], items: readonly Item[]): Html[] {
   return items.map(
     (item) =>
-      html`<tr>${columns.map(({ title, cell, isHeader, isCut, isTitleHidden }) =>
-        isHeader
-          ? html`<th scope="row"${isCut && html` class="cut"`}>${cell(item)}</th>`
-          : html`<td${!isTitleHidden && html` data-title="${title}"`}${isCut && html` class="cut"`}>${cell(item)}</td>`,
-      )}</tr>`,
+      html`<tr>${columns.map(({ title, cell, isHeader, isCut, isNumber, isTitleHidden }) => {
+        const kind = isCut ? html` class="cut"` : isNumber && html` class="number"`;
+        return isHeader
+          ? html`<th scope="row"${kind}>${cell(item)}</th>`
+          : html`<td${!isTitleHidden && html` data-title="${title}"`}${kind}>${cell(item)}</td>`;
+      })}</tr>`,
   );
 }

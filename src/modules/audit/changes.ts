@@ -1,71 +1,126 @@
 import type { Position, Principal } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { csvLine } from '../../platform/csv.ts';
+import type { EventLog } from '../../storage/eventLog.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import { type UndoneRecord, type UndoPorts, undoWrites } from '../records/commands/undo.ts';
-import { type ChangedField, type ChangedRecord, readChanges } from '../records/queries/changes.ts';
+import {
+  type ChangedField,
+  type ChangedRecord,
+  type DifferenceSelection,
+  readChanges,
+  readDifferences,
+} from '../records/queries/changes.ts';
+import { decodeToken, encodeToken, type Page, type PageRequest } from '../records/queries/paging.ts';
 import type { PrincipalNames } from '../records/queries/principalNames.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
-import type { WriteSelection } from '../records/queries/selectedWrites.ts';
+import type { SelectedRecord, WriteSelection } from '../records/queries/selectedWrites.ts';
 import { versionsAccesses } from './accesses.ts';
 import { type AccessRecorded, recordAccess, recordFurtherAccess } from './recordAccess.ts';
 import { positionBefore } from './trail.ts';
 
-/**
- * Yields what the selected writes of the caller's workspace changed, as `readChanges` does; the audit trail has the request, and the
- * versions of each part before it is yielded. Rejects with `unavailable`.
- */
-export async function* recordedChanges(
-  { eventLog, readModels }: QueryPorts,
-  caller: Caller,
-  selection: WriteSelection,
-): AsyncGenerator<ChangedRecord[]> {
-  const about = { action: 'record.changes', query: { ...selection } } as const;
-  await recordAccess(eventLog, caller, about);
-  const after = await startOf(readModels, caller, selection);
-  for await (const part of readChanges(eventLog, caller.workspace, selection, after)) {
-    await recordVersions(eventLog, caller, about, part);
-    yield part;
-  }
+/** The records and documents with selected writes, in the order of the first write of each. */
+export interface SelectedList<Item extends SelectedRecord> {
+  /** What the audit trail calls a read of it. */
+  action: AccessRecorded['action'];
+  selection: WriteSelection;
+  /** Yields the items whose first selected write is after a position, some at a time. Rejects with `unavailable`. */
+  read(after: Position): AsyncGenerator<Item[]>;
 }
 
-/**
- * Undoes the selected writes, or yields what would be done, as `undoWrites` does, with the audit trail as for `recordedChanges`.
- * Rejects with `unavailable`.
- */
-export async function* recordedUndo(
+/** Returns what the selected writes of a workspace changed, as `readChanges` yields it. */
+export const changesList = (
+  eventLog: EventLog,
+  { workspace }: Caller,
+  selection: WriteSelection,
+): SelectedList<ChangedRecord> => ({
+  ...{ action: 'record.changes', selection },
+  read: (after) => readChanges(eventLog, workspace, selection, after),
+});
+
+/** Returns what is different in a workspace at two moments, as `readDifferences` yields it. */
+export const differencesList = (
+  eventLog: EventLog,
+  { workspace }: Caller,
+  selection: DifferenceSelection,
+): SelectedList<ChangedRecord> => ({
+  ...{ action: 'record.diff', selection },
+  read: (after) => readDifferences(eventLog, workspace, selection, after),
+});
+
+/** Returns what an undo of the selected writes would do, or does as it is read, as `undoWrites` yields it. */
+export const undoList = (
   ports: UndoPorts,
   caller: Caller,
   selection: WriteSelection,
   { dryRun }: { dryRun: boolean },
-): AsyncGenerator<UndoneRecord[]> {
-  const about = { action: 'record.undo', query: { ...selection } } as const;
-  await recordAccess(ports.eventLog, caller, about);
-  const after = await startOf(ports.readModels, caller, selection);
-  for await (const part of undoWrites(ports, caller, selection, { dryRun, after })) {
-    const versions = part.map(({ kind, undone }) => ({ kind, versions: undone }));
-    await recordVersions(ports.eventLog, caller, about, versions);
+): SelectedList<UndoneRecord> => ({
+  ...{ action: 'record.undo', selection },
+  read: (after) => undoWrites(ports, caller, selection, { dryRun, after }),
+});
+
+const accessTo = ({ action, selection }: SelectedList<SelectedRecord>) => ({
+  action,
+  query: { ...selection },
+});
+
+/** Yields all of a list, for what shows no record of it: the audit trail has nothing of it. Rejects with `unavailable`. */
+export async function* listParts<Item extends SelectedRecord>(
+  readModels: ReadModels,
+  { workspace }: Caller,
+  { selection: { since }, read }: SelectedList<Item>,
+): AsyncGenerator<Item[]> {
+  yield* read(since === undefined ? 0 : await positionBefore(readModels, workspace, since));
+}
+
+/** Yields all of a list; the audit trail has the versions of each part before it is yielded. Rejects with `unavailable`. */
+export async function* shownParts<Item extends SelectedRecord>(
+  { eventLog, readModels }: QueryPorts,
+  caller: Caller,
+  list: SelectedList<Item>,
+): AsyncGenerator<Item[]> {
+  for await (const part of listParts(readModels, caller, list)) {
+    // The writes of the caller have ids of their own: the first access has that of the request.
+    for (const access of versionsAccesses(accessTo(list), part))
+      await recordFurtherAccess(eventLog, caller, access);
     yield part;
   }
 }
 
-/** Returns where the log is read from: nothing that is selected is before. */
-export async function startOf(
-  readModels: ReadModels,
-  { workspace }: Caller,
-  { since }: WriteSelection,
-): Promise<Position> {
-  return since === undefined ? 0 : positionBefore(readModels, workspace, since);
+/** Yields all of a list as `shownParts` does; the audit trail also has the request. Rejects with `unavailable`. */
+export async function* recordedParts<Item extends SelectedRecord>(
+  ports: QueryPorts,
+  caller: Caller,
+  list: SelectedList<Item>,
+): AsyncGenerator<Item[]> {
+  await recordAccess(ports.eventLog, caller, accessTo(list));
+  yield* shownParts(ports, caller, list);
 }
 
-/** The writes of the caller have ids of their own: the first access has that of the request. */
-export async function recordVersions(
-  eventLog: UndoPorts['eventLog'],
+/**
+ * Resolves with one page of a list, whose cost does not depend on what is after it; the audit trail has the request, and the versions
+ * that the page shows. Rejects with `unavailable`, and with `validation_failed` for an invalid token.
+ */
+export async function recordedPage<Item extends SelectedRecord>(
+  { eventLog, readModels }: QueryPorts,
   caller: Caller,
-  about: Pick<AccessRecorded, 'action' | 'query'>,
-  part: Parameters<typeof versionsAccesses>[1],
-): Promise<void> {
-  for (const access of versionsAccesses(about, part)) await recordFurtherAccess(eventLog, caller, access);
+  list: SelectedList<Item>,
+  { limit, pageToken }: PageRequest,
+): Promise<Page<Item>> {
+  const access = accessTo(list);
+  // A list without an end goes on to the present moment, which is another one on each page.
+  const scope = [access.action, caller.workspace, { ...access.query, until: undefined }];
+  const parts =
+    pageToken === undefined ? listParts(readModels, caller, list) : list.read(decodeToken(pageToken, scope));
+  const found: Item[] = [];
+  for await (const part of parts) {
+    found.push(...part);
+    if (found.length > limit) break;
+  }
+  const items = found.slice(0, limit);
+  const last = found.length > limit ? items.at(-1) : undefined;
+  await recordAccess(eventLog, caller, access, ...versionsAccesses(access, items));
+  return { items, next_page_token: last ? encodeToken(last.first, scope) : null };
 }
 
 export const changeFormats = ['csv', 'json'] as const;
@@ -135,7 +190,7 @@ export function withName<Write extends { principal: Principal }>(write: Write, n
   return { ...write, principal: { ...write.principal, name: nameOf(write.principal) ?? null } };
 }
 
-function itemOf({ versions, fields, ...record }: ChangedRecord, nameOf: NameOf) {
+function itemOf({ versions, first: _first, fields, ...record }: ChangedRecord, nameOf: NameOf) {
   const named = fields.map(({ since, ...field }) => ({
     ...withName(field, nameOf),
     ...(since && { since: withName(since, nameOf) }),

@@ -1,11 +1,19 @@
 import type { Principal } from '../../domain/events/event.ts';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { csvLine } from '../../platform/csv.ts';
-import { type ChangedRecord, type DifferenceSelection, readDifferences } from '../records/queries/changes.ts';
+import type { ChangedRecord, DifferenceSelection } from '../records/queries/changes.ts';
 import type { PrincipalNames } from '../records/queries/principalNames.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import type { LaterWrite } from '../records/queries/selectedWrites.ts';
-import { type ChangeFormat, cell, type NameOf, recordVersions, startOf, withName } from './changes.ts';
+import {
+  type ChangeFormat,
+  cell,
+  differencesList,
+  listParts,
+  type NameOf,
+  shownParts,
+  withName,
+} from './changes.ts';
 import { recordAccess } from './recordAccess.ts';
 
 /** What became of a record or document between two moments; `removed`: only of a document. */
@@ -33,26 +41,20 @@ export interface Differences {
  * `unavailable`.
  */
 export async function recordedDifferences(
-  { eventLog, readModels }: QueryPorts,
+  ports: QueryPorts,
   caller: Caller,
   selection: DifferenceSelection,
 ): Promise<Differences> {
-  const about = { action: 'record.diff', query: { ...selection } } as const;
-  await recordAccess(eventLog, caller, about);
-  const after = await startOf(readModels, caller, selection);
-  const read = () => readDifferences(eventLog, caller.workspace, selection, after);
+  const list = differencesList(ports.eventLog, caller, selection);
+  await recordAccess(ports.eventLog, caller, { action: list.action, query: { ...selection } });
   return {
     async counts() {
       const counts = new DifferenceCounts();
-      for await (const part of read()) for (const record of part) counts.add(record);
+      for await (const part of listParts(ports.readModels, caller, list))
+        for (const record of part) counts.add(record);
       return counts;
     },
-    async *parts() {
-      for await (const part of read()) {
-        await recordVersions(eventLog, caller, about, part);
-        yield part;
-      }
-    },
+    parts: () => shownParts(ports, caller, list),
   };
 }
 

@@ -18,10 +18,11 @@ import {
   type LaterWrite,
   laterWrite,
   recordFold,
+  type SelectedRecord,
   type Selector,
+  selectedOf,
   selector,
   type Unmade,
-  versionsOf,
   type WriteSelection,
 } from '../queries/selectedWrites.ts';
 import { receiveFile, removeDocument, uploadDocument } from './documents.ts';
@@ -59,17 +60,10 @@ export interface UndoneField {
 }
 
 /** What an undo would do, or did, with a record or a document. */
-export interface UndoneRecord {
-  /** The kind of a record, or `document`. */
-  kind: string;
-  /** For a document: that of its encounter. */
-  id: string;
-  document_id?: string;
+export interface UndoneRecord extends SelectedRecord {
   /** Its version when this was decided; after applying it, the version that was written. */
   version: number;
   action: UndoAction;
-  /** The versions that are undone, and the positions of their events. */
-  undone: { version: number; position: Position }[];
   fields: UndoneField[];
   /** Why it is blocked. */
   problem?: string;
@@ -84,7 +78,7 @@ export interface UndoPorts extends WritePorts {
  * document. A field gets the value that it would have if the selected writes had never been made: what others wrote since stays. Each
  * record is decided on its state at that moment, so that the next run completes one that was cut off. The events have the caller's
  * request id, by which they can be undone in turn, and name the event that they undo (`reverts`). With `dryRun` it writes nothing, and
- * yields what would be done. `after`: a position before which no selected write is. Rejects with `unavailable`.
+ * yields what would be done. `after`: only records whose first selected write is after this position. Rejects with `unavailable`.
  */
 export function undoWrites(
   ports: UndoPorts,
@@ -165,7 +159,7 @@ async function undoRecord(
     const unmade = await foldStream(ports.eventLog, stream, fold);
     if (unmade === undefined) return undefined;
     const { version, undone, wasErased, state } = unmade;
-    const about = { kind: entry.kind, id, version, undone: versionsOf(undone) };
+    const about = { kind: entry.kind, id, version, ...selectedOf(unmade) };
     if (wasErased && undone.length === 0)
       return { ...about, action: 'blocked', fields: [], problem: 'What was written is erased.' };
     const decided = decide(entry, unmade);
@@ -207,7 +201,7 @@ async function undoDocument(
     const { version, undone, without, wasErased, state, touched } = unmade;
     const about = {
       ...{ kind: 'document', id: encounterId, document_id: documentId, version, fields: [] },
-      undone: versionsOf(undone),
+      ...selectedOf(unmade),
     };
     if (wasErased && undone.length === 0)
       return { ...about, action: 'blocked', problem: 'What was written is erased.' };

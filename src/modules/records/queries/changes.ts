@@ -14,10 +14,11 @@ import {
   type LaterWrite,
   laterWrite,
   recordFold,
+  type SelectedRecord,
   type Selector,
+  selectedOf,
   selector,
   type Unmade,
-  versionsOf,
   type WriteSelection,
   writeOf,
 } from './selectedWrites.ts';
@@ -34,26 +35,19 @@ export interface ChangedField extends LaterWrite {
 }
 
 /** What the selected writes changed in a record or a document. */
-export interface ChangedRecord {
-  /** The kind of a record, or `document`. */
-  kind: string;
-  /** For a document: that of its encounter. */
-  id: string;
-  document_id?: string;
+export interface ChangedRecord extends SelectedRecord {
   /** Whether the selected writes created it, and whether what they wrote was erased. */
   created: boolean;
   erased: boolean;
   /** The erasure, if it was erased and not written since. */
   erasure?: LaterWrite;
   fields: ChangedField[];
-  /** The versions that they wrote, and the positions of their events. */
-  versions: { version: number; position: Position }[];
 }
 
 /**
  * Yields what the selected writes of a workspace changed, some records at a time: what an undo of them would have to revert. Fields
- * that they set to the value from before are left out. `after`: a position before which no selected write is. Rejects with
- * `unavailable`.
+ * that they set to the value from before are left out. `after`: only records whose first selected write is after this position.
+ * Rejects with `unavailable`.
  */
 export function readChanges(
   eventLog: EventLog,
@@ -112,7 +106,7 @@ function changesOf(
   now: ReadonlyMap<string, unknown>,
   { isWanted, isErased }: Question,
 ): ChangedRecord | undefined {
-  const { isCreated, touched, undone, erasure } = unmade;
+  const { isCreated, touched, erasure } = unmade;
   const erased = isErased(unmade);
   const fields = [...touched].flatMap(([name, { write, later }]): ChangedField[] => {
     if (write === undefined || isDeepStrictEqual(write.from, write.to) || !isWanted(write.event)) return [];
@@ -124,7 +118,7 @@ function changesOf(
   });
   if (fields.length === 0 && !erased) return undefined;
   return {
-    ...{ ...about, created: isCreated, erased, fields, versions: versionsOf(undone) },
+    ...{ ...about, ...selectedOf(unmade), created: isCreated, erased, fields },
     ...(erasure && { erasure: laterWrite(erasure) }),
   };
 }
@@ -135,8 +129,8 @@ export type DifferenceSelection = WriteSelection & { since: string; until: strin
 /**
  * Yields what is different in a workspace at `until` from what it was at `since`, some records at a time: what everything written in
  * between changed. A field that was changed back is no difference. Of a record that was erased in between, only that; nothing of what
- * was erased later. A sender, source or request selects fields by the last write of each. `after`: a position up to which everything
- * was recorded by `since`. Rejects with `unavailable`.
+ * was erased later. A sender, source or request selects fields by the last write of each. `after`: only records whose first write in
+ * between is after this position. Rejects with `unavailable`.
  */
 export function readDifferences(
   eventLog: EventLog,

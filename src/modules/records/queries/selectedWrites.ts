@@ -58,12 +58,25 @@ export const writeOf = ({ recordedAt, metadata }: RecordedEvent): WriteAt => ({ 
 /** How many records are looked at at the same time. */
 const WAVE = 32;
 
+/** A record or a document with selected writes. */
+export interface SelectedRecord {
+  /** The kind of a record, or `document`. */
+  kind: string;
+  /** For a document: that of its encounter. */
+  id: string;
+  document_id?: string;
+  /** The position of the first selected write, erased ones included: lists are in this order. */
+  first: Position;
+  /** The versions that the selected writes made, and the positions of their events. */
+  versions: { version: number; position: Position }[];
+}
+
 /**
- * Calls `look` with each stream that has selected writes, erased ones included, in the order of the first of them, and yields what it
- * resolves with, some at a time. Reads the workspace's part of the log after `after`, before which no selected write may be. Rejects
- * with `unavailable`, and as `look` does.
+ * Calls `look` with each stream whose first selected write, erased ones included, is after the position `after`, in the order of these
+ * writes, and yields what it resolves with, some at a time. The log is read no further than what is asked for needs. Rejects with
+ * `unavailable`, and as `look` does.
  */
-export async function* inSelectedStreams<Found>(
+export async function* inSelectedStreams<Found extends SelectedRecord>(
   eventLog: EventLog,
   workspace: string,
   { kinds = subjectKinds }: WriteSelection,
@@ -71,19 +84,23 @@ export async function* inSelectedStreams<Found>(
   { after, look }: { after: Position; look(stream: string): Promise<Found | undefined> },
 ): AsyncGenerator<Found[]> {
   const filter = { streamPrefixes: kinds.map((kind) => `${workspace}.${kind}-`) };
-  const streams = new Set<string>();
+  const known = new Set<string>();
   for await (const { events } of followToEnd(eventLog, { after, filter })) {
-    for (const event of events) {
-      if (erasedWrites(event).some(isSelected) || isSelected(writeOf(event))) streams.add(event.stream);
+    const written = events.filter((event) => isOrErased(event, isSelected)).map(({ stream }) => stream);
+    const streams = [...new Set(written)].filter((stream) => !known.has(stream));
+    for (let from = 0; from < streams.length; from += WAVE) {
+      const wave = streams.slice(from, from + WAVE);
+      for (const stream of wave) known.add(stream);
+      const found = await allInTurns(wave, look);
+      yield found.filter((one) => one !== undefined).filter(({ first }) => first > after);
+      await nextTurn();
     }
   }
-  const all = [...streams];
-  for (let from = 0; from < all.length; from += WAVE) {
-    const found = await allInTurns(all.slice(from, from + WAVE), look);
-    yield found.filter((one) => one !== undefined);
-    await nextTurn();
-  }
 }
+
+/** Whether an event is a selected write, or says that one was erased. */
+const isOrErased = (event: RecordedEvent, isSelected: Selector) =>
+  isSelected(writeOf(event)) || erasedWrites(event).some(isSelected);
 
 /** Returns what a tombstone says of the writes that it replaced; none for any other event. */
 function erasedWrites({ type, data }: RecordedEvent): WriteAt[] {
@@ -92,7 +109,7 @@ function erasedWrites({ type, data }: RecordedEvent): WriteAt[] {
 }
 
 /** A stream as it is, beside what it would be without the selected writes. */
-export interface Unmade<State, Without> {
+export interface Unmade<State, Without> extends Pick<SelectedRecord, 'first'> {
   version: number;
   state: State;
   /** Undefined where nobody else wrote. */
@@ -150,6 +167,7 @@ function unmadeFold<State extends RecordState | DocumentState, Without>(
         ? unmade
         : { without: undefined, undone: [], isCreated: isOwn, touched: new Map() }),
       ...{ version: event.revision + 1, state },
+      first: unmade?.first || (isOrErased(event, isSelected) ? event.position : 0),
       wasErased: unmade?.wasErased === true || erasedWrites(event).some(isSelected),
     };
     if (isErased(state)) return { ...next, erasure: event };
@@ -167,9 +185,14 @@ export const laterWrite = ({ revision, recordedAt, metadata: { principal } }: Re
   ...{ version: revision + 1, at: recordedAt, principal },
 });
 
-/** Returns the versions that events created, with their positions. */
-export const versionsOf = (undone: readonly RecordedEvent[]) =>
-  undone.map(({ revision, position }) => ({ version: revision + 1, position }));
+/** Returns where the selected writes of a stream are. */
+export const selectedOf = ({
+  first,
+  undone,
+}: Pick<Unmade<unknown, unknown>, 'first' | 'undone'>): Pick<SelectedRecord, 'first' | 'versions'> => ({
+  first,
+  versions: undone.map(({ revision, position }) => ({ version: revision + 1, position })),
+});
 
 /** Returns the fold of a record's next event. */
 export function recordFold({ kind }: CatalogEntry, isSelected: Selector) {
