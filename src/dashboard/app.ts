@@ -28,6 +28,7 @@ import { changesRoutes } from './pages/changes/changes.ts';
 import { undoRoutes } from './pages/changes/undo.ts';
 import { disclosureFormRoutes } from './pages/disclosureForms.ts';
 import { disclosureRoutes } from './pages/disclosures.ts';
+import { docsRoutes } from './pages/docs.ts';
 import { eventsRoutes } from './pages/events.ts';
 import { holdChangeRoutes, holdsRoutes } from './pages/holds.ts';
 import { evidenceRoutes } from './pages/integrity.ts';
@@ -110,6 +111,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...allWorkspacesRoutes(ports),
     ...systemRoutes(ports),
     ...referenceRoutes(ports),
+    ...docsRoutes(),
     ...searchRoutes(ports),
     ...recordsRoutes(ports),
     ...worklistRoutes(ports),

@@ -27,6 +27,7 @@ const homes: Record<string, string> = {
   'hyparquet-writer': 'src/storage/engines/filesystem/',
   'express-session': 'src/dashboard/',
   'hono/html': 'src/dashboard/',
+  marked: 'src/dashboard/pages/',
   'content-disposition': 'src/api/server/',
   libmime: 'src/api/server/',
   yauzl: 'src/modules/',

@@ -82,6 +82,8 @@ beforeAll(async () => {
     '/workspaces/:workspace/messages/:message/put-aside': `${waiting}/put-aside`,
     ':operation': 'upsertPatient',
     ':schema': 'Patient',
+    ':doc': 'README',
+    '/docs/:folder/:doc': '/docs/guides/check-readiness',
     ':id': patient.id,
     '/workspaces/:workspace/records/:kind/:id/compare': `${root}/records/patients/${patient.id}/compare?from=1&to=2`,
     ...Object.fromEntries(

@@ -96,6 +96,8 @@ beforeAll(async () => {
     ':consumer': 'warehouse',
     ':operation': 'upsertPatient',
     ':schema': 'Patient',
+    ':doc': 'README',
+    '/docs/:folder/:doc': '/docs/guides/check-readiness',
     ':id': patientId,
     [`${recordRoute}/compare`]: `${root}/records/patients/${patientId}/compare?from=1&to=2`,
     ...Object.fromEntries(

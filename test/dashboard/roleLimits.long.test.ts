@@ -48,6 +48,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...both('/sign-in/code'),
     ...both('/setup'),
     ...both('/invitation'),
+    ...['', '/:doc', '/:folder/:doc'].map((part) => `get /docs${part}`),
   ],
   'signed-in': [
     'get /',

@@ -504,6 +504,7 @@ export function keepPicture(file: string, content: Buffer): void {
 const noPages = [
   '/',
   '/session',
+  '/docs',
   '/sign-in/openid-connect',
   '/sign-in/openid-connect/callback',
   '/workspaces/:workspace/figures',

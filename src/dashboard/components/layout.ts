@@ -5,6 +5,7 @@ import { dirname, extname, join } from 'node:path';
 import { Router } from 'express';
 import type { Workspace } from '../../modules/auth/apiKeys.ts';
 import { type Role, roleIn, type User } from '../../modules/auth/users.ts';
+import { helpLine } from './help.ts';
 import {
   admins,
   everyone,
@@ -133,6 +134,7 @@ const installationSections: Section[] = [
   { name: 'Sign-ins', path: '/audit', roles: trailReaders },
   { name: 'System', path: '/system', roles: everyone },
   { name: 'API reference', path: '/reference' },
+  { name: 'Documentation', path: '/docs' },
 ];
 
 /** What every page shows besides its body. */
@@ -146,6 +148,8 @@ interface Surroundings {
   csrf: Html;
   /** How long the session lasts without use; undefined where nobody is signed in. */
   sessionSeconds: number | undefined;
+  /** The route of the page, to which its line of help belongs. */
+  route: string;
 }
 
 /** Returns a whole document. */
@@ -168,9 +172,10 @@ export function layout(page: Page, around: Surroundings): Html {
 <a class="skip-link" href="#main">Skip to content</a>
 ${top(around)}
 ${around.sessionSeconds !== undefined && sessionEnd(around.sessionSeconds)}
-<div class="frame${around.user ? '' : ' frame-narrow'}">
+<div class="frame${around.user ? '' : section === undefined ? ' frame-narrow' : ' frame-open'}">
 ${around.user && side(around.user, around, section)}
 <main id="main" tabindex="-1">
+${helpLine(around.route)}
 <div role="status">${around.notices.map((text) => html`<p class="notice">${text}</p>`)}</div>
 ${body}
 </main>
@@ -275,4 +280,31 @@ export function breadcrumb(crumbs: readonly Crumb[]): Html {
   return html`<nav class="breadcrumb" aria-label="Breadcrumb"><ol>${crumbs.map(
     ({ text, path }) => html`<li><a href="/dashboard${path}">${bdi(text)}</a></li>`,
   )}</ol></nav>`;
+}
+
+/** A page among many, or a group of them. */
+export interface ContentsEntry {
+  /** Unique among all entries. */
+  id: string;
+  title: string;
+  /** Its address as used in links. */
+  path: string;
+  entries?: readonly ContentsEntry[];
+}
+
+/** Returns the contents of what consists of many pages; only the entries above and below the page `current` are open. */
+export function contents(label: string, entries: readonly ContentsEntry[], current: string): Html {
+  return html`<nav aria-label="${label}">${contentsList(entries, current)}</nav>`;
+}
+
+function contentsList(list: readonly ContentsEntry[], current: string): Html {
+  return html`<ul>${list.map((entry) => {
+    const { id, title, path, entries = [] } = entry;
+    const isOpen = entries.length > 0 && leadsTo(entry, current);
+    return html`<li><a href="${path}"${id === current && html` aria-current="page"`}>${title}</a>${isOpen && contentsList(entries, current)}</li>`;
+  })}</ul>`;
+}
+
+function leadsTo({ id, entries = [] }: ContentsEntry, current: string): boolean {
+  return id === current || entries.some((entry) => leadsTo(entry, current));
 }

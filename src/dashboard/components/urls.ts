@@ -214,6 +214,11 @@ export function referenceMessagePath(operationId: string): string {
   return `${referencePath}/messages#${operationId}`;
 }
 
+/** Returns the full address of a document by its name (`guides/import`), or of a heading of it. */
+export function docPath(name: string, anchor?: string): string {
+  return `/dashboard/docs/${name}${anchor === undefined ? '' : `#${anchor}`}`;
+}
+
 /** What may limit the list of refused requests in its address. */
 export type RequestLimits = Partial<
   Record<'code' | 'key' | 'status' | 'field' | 'request_id' | 'outcome' | 'from' | 'to', string>

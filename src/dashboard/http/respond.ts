@@ -91,13 +91,15 @@ export function createResponder(ports: ResponderPorts): Responder {
         if (route.isBackground) detachSession(req);
         const reply = await admitted(ports, route, req, res, requestId, user);
         if ('page' in reply && reply.page.error) fail(reply.page.error);
-        await send(ports, req, res, user, reply);
+        await send(ports, route, req, res, user, reply);
       } catch (thrown) {
         const error = asServiceError(thrown);
         fail(error);
         if (res.headersSent) res.destroy();
         else
-          await send(ports, req, res, user, { page: errorPage(error, requestId, entryOf(error, req, user)) });
+          await send(ports, route, req, res, user, {
+            page: errorPage(error, requestId, entryOf(error, req, user)),
+          });
       }
       const ms = performance.now() - startedAt;
       measure(req.method, res.statusCode, ms, code);
@@ -206,6 +208,7 @@ function signInPath(req: Request, route: DashboardRoute): string {
 
 async function send(
   ports: ResponderPorts,
+  route: DashboardRoute,
   req: Request,
   res: Response,
   user: User | undefined,
@@ -225,7 +228,7 @@ async function send(
   } else {
     await rememberViewed(ports, req, user);
     res.status(reply.page.status ?? 200).type('html');
-    res.send(document(ports, req, res, user, reply.page));
+    res.send(document(ports, route, req, res, user, reply.page));
   }
 }
 
@@ -261,6 +264,7 @@ async function rememberViewed(
 
 function document(
   { directory }: ResponderPorts,
+  route: DashboardRoute,
   req: Request,
   res: Response,
   user: User | undefined,
@@ -275,7 +279,8 @@ function document(
   if (session && notices.length > 0) session.notices = [];
   const csrf = session && user ? csrfField(req, res) : html``;
   const seconds = session && user && sessionSeconds(req);
-  return layout(page, { user, workspace, workspaces, notices, csrf, sessionSeconds: seconds }).toString();
+  const around = { user, workspace, workspaces, notices, csrf, sessionSeconds: seconds };
+  return layout(page, { ...around, route: route.page ?? route.path }).toString();
 }
 
 /** Returns where a page refused because of the user's role can be looked up, for those who may do so. */

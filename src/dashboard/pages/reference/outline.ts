@@ -1,6 +1,13 @@
 import { MESSAGES_TAG } from '../../../api/schemas/webhooks.ts';
+import type { ContentsEntry } from '../../components/layout.ts';
 import { type Html, html } from '../../components/page.ts';
-import { errorPath, operationPath, referenceMessagePath, schemaPath } from '../../components/urls.ts';
+import {
+  errorPath,
+  operationPath,
+  referenceMessagePath,
+  referencePath,
+  schemaPath,
+} from '../../components/urls.ts';
 
 /** The parts of an OpenAPI 3.1 document that the reference shows (OpenAPI Specification 3.1.0, section 4.8). */
 export interface OpenApiDocument {
@@ -121,13 +128,8 @@ export function inline(text: string): Html[] {
     );
 }
 
-/** One thing that the reference describes. */
-export interface Entry {
-  /** Unique among all entries: the `operationId`, `schema-Patient`, `response-Gone`. */
-  id: string;
-  title: string;
-  /** Where it is. */
-  path: string;
+/** One thing that the reference describes; its id is its `operationId`, or the likes of `schema-Patient` and `response-Gone`. */
+export interface Entry extends ContentsEntry {
   /** For an operation: its method and path. */
   operation?: PlacedOperation;
   /** What it is found by besides its title: its name, path, fields. */
@@ -135,9 +137,7 @@ export interface Entry {
   description: string;
 }
 
-export interface Group {
-  id: string;
-  title: string;
+export interface Group extends ContentsEntry {
   description?: string;
   entries: Entry[];
 }
@@ -148,7 +148,7 @@ export function outlineOf({ tags, paths, webhooks, components }: OpenApiDocument
     ...operationsOf(paths).map((placed) => operationEntry(placed, operationPath)),
     ...operationsOf(webhooks).map((placed) => operationEntry(placed, referenceMessagePath)),
   ];
-  return [
+  const groups: Omit<Group, 'path'>[] = [
     ...tags.map(({ name, description }) => ({
       id: name === MESSAGES_TAG ? 'messages' : `tag-${name}`,
       title: name,
@@ -180,6 +180,7 @@ export function outlineOf({ tags, paths, webhooks, components }: OpenApiDocument
       })),
     },
   ];
+  return groups.map((group) => ({ ...group, path: `${referencePath}#${group.id}` }));
 }
 
 function operationEntry(operation: PlacedOperation, pathOf: (id: string) => string): Entry {

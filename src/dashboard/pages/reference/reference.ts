@@ -2,7 +2,7 @@ import { openapiDocument } from '../../../api/routes/index.ts';
 import { addressOf } from '../../../api/server/answer.ts';
 import { ServiceError } from '../../../platform/errors.ts';
 import { input } from '../../components/forms.ts';
-import { breadcrumb } from '../../components/layout.ts';
+import { breadcrumb, contents } from '../../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -52,7 +52,7 @@ function referenceFrame(outline: readonly Group[], current: string, title: strin
 <div class="reference">
 <div class="contents">
 ${searchForm('')}
-${contents(outline, current)}
+${contents(referenceSection, outline, current)}
 </div>
 <div>${body}</div>
 </div>`,
@@ -68,19 +68,6 @@ function searchForm(text: string): Html {
 ${input({ name: 'q', label: 'Search the reference', type: 'search', value: text, autocomplete: 'off' })}
 <button type="submit">Search</button>
 </form>`;
-}
-
-function contents(outline: readonly Group[], current: string): Html {
-  return html`<nav aria-label="API reference"><ul>${outline.map(({ id, title, entries }) => {
-    const isOpen = id === current || entries.some((entry) => entry.id === current);
-    return html`<li><a href="${referencePath}#${id}"${id === current && html` aria-current="page"`}>${title}</a>${
-      isOpen &&
-      html`<ul>${entries.map(
-        (entry) =>
-          html`<li><a href="${entry.path}"${entry.id === current && html` aria-current="page"`}>${entry.title}</a></li>`,
-      )}</ul>`
-    }</li>`;
-  })}</ul></nav>`;
 }
 
 /** Returns the first page of the reference: where everything is, or what matches a search. */
