@@ -153,8 +153,17 @@ afterAll(async () => {
   await readModels.close();
 });
 
+const withHours = (hours: OfficeHours | undefined) => ({
+  known: { workspaces: new Map([[workspace, { officeHours: hours }]]) },
+});
 const report = async (of = month, hours: [OfficeHours?] = [officeHours]) =>
-  (await collect((await reportOf({ eventLog, readModels, names }, workspace, of, hours[0])).rows)).flat();
+  (
+    await collect(
+      (
+        await reportOf({ eventLog, readModels, names, directory: withHours(hours[0]) }, workspace, of)
+      ).rows,
+    )
+  ).flat();
 const inShort = ({ day, reason, principal, record_id: id, count }: ReportRow) =>
   [day.slice(-2), reason, principal.id, id, count].filter((part) => part !== undefined).join(' ');
 

@@ -2,21 +2,24 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { exactObject, validate } from '../../domain/records/schema/validation.ts';
-import { accessReasons, findRow, reportLines, reportOf } from '../../modules/audit/accessReport.ts';
+import {
+  accessReasons,
+  findRow,
+  type ReportPorts,
+  reportLines,
+  reportOf,
+} from '../../modules/audit/accessReport.ts';
 import { judgeAccess, setVip } from '../../modules/audit/accessReview.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import type { HistoryPorts } from '../../modules/records/queries/history.ts';
 import { bytesSchema, endpoint } from '../schemas/endpoint.ts';
 import { accessSubject, eventMediaTypes, pathId, recordPath } from '../schemas/parameters.ts';
-import { alwaysTrue, tagOf } from '../schemas/records.ts';
+import { doneAnswer, tagOf } from '../schemas/records.ts';
 import { readJson } from '../server/body.ts';
 import { type IdempotencyPorts, withOptionalIdempotency } from '../server/idempotency.ts';
 import { callerOf } from '../server/requestContext.ts';
 
-interface ReportRoutePorts extends HistoryPorts, IdempotencyPorts {
-  directory: Pick<KeyDirectory, 'known'>;
-}
+type ReportRoutePorts = ReportPorts & HistoryPorts & IdempotencyPorts;
 
 const month = z
   .string()
@@ -55,8 +58,7 @@ const readAccessReport = endpoint({
   handler: (ports: ReportRoutePorts) => async (context) => {
     const query = validate(reportQuery, context.req.query);
     const caller = callerOf(context);
-    const { officeHours } = ports.directory.known.workspaces.get(caller.workspace) ?? {};
-    const report = await reportOf(ports, caller.workspace, query.month, officeHours);
+    const report = await reportOf(ports, caller.workspace, query.month);
     await recordAccess(ports.eventLog, caller, { action: 'audit.report', query });
     return {
       headers: { 'Content-Type': eventMediaTypes.ndjson },
@@ -73,13 +75,9 @@ const judgmentSchema = exactObject({
     .meta({ description: 'What was concluded', examples: ['In order: she registered her own child.'] }),
 }).meta({ id: 'AccessJudgment', description: 'What somebody concluded about a row of the report.' });
 
-const doneSchema = z
-  .object({ success: alwaysTrue(), message: z.string() })
-  .meta({ id: 'AccessReviewWritten', description: 'It was recorded.' });
-
-const done = (message: string) => ({
-  200: { description: 'It was recorded.', schema: doneSchema, example: { success: true, message } as const },
-});
+const description = 'It was recorded.';
+const done = (message: string) =>
+  doneAnswer(description, { id: 'AccessReviewWritten', description }, message);
 
 /** `POST /integration/audit/report/judgments`. */
 const judgeAccessRow = endpoint({
@@ -101,14 +99,12 @@ const judgeAccessRow = endpoint({
       },
     },
   },
-  answers: done('Judgment recorded'),
+  answers: { 200: done('Judgment recorded') },
   errors: ['ReportRowNotFound', 'BodyTooLarge', 'NotJson'],
   handler: (ports: ReportRoutePorts) => async (context) => {
     const input = await readJson(context);
     const { note, ...row } = validate(judgmentSchema, input);
-    const { workspace } = callerOf(context);
-    const { officeHours } = ports.directory.known.workspaces.get(workspace) ?? {};
-    await findRow(ports, workspace, row, officeHours);
+    await findRow(ports, callerOf(context).workspace, row);
     await withOptionalIdempotency(ports, context, input, async (caller) => {
       await judgeAccess(ports.eventLog, caller, row, note);
       return {};
@@ -135,7 +131,7 @@ const markVip = endpoint({
   takesIdempotencyKey: true,
   params: recordPath(patient),
   body: { required: true, content: { 'application/json': { schema: vipSchema, example: { vip: true } } } },
-  answers: done('Patient marked'),
+  answers: { 200: done('Patient marked') },
   errors: ['RecordNotFound', 'BodyTooLarge', 'NotJson'],
   subject: ({ req }) => accessSubject(patient.kind, req.params.id),
   handler: (ports: ReportRoutePorts) => async (context) => {

@@ -7,7 +7,7 @@ import {
   removeConsumer,
 } from '../../modules/webhooks/consumerList.ts';
 import { endpoint } from '../schemas/endpoint.ts';
-import { alwaysTrue, timestamp } from '../schemas/records.ts';
+import { doneAnswer, timestamp } from '../schemas/records.ts';
 import { EVENT_ACCESS } from './events.ts';
 import { changeOnce, type WebhookRoutePorts, webhookCallerOf } from './webhookSchemas.ts';
 
@@ -78,13 +78,11 @@ const consumerRemoval = endpoint({
   takesIdempotencyKey: true,
   params: z.object({ name: z.string().meta({ description: 'Its name', examples: ['warehouse'] }) }),
   answers: {
-    200: {
-      description: 'It was removed.',
-      schema: z
-        .object({ success: alwaysTrue(), message: z.string() })
-        .meta({ id: 'ConsumerRemoved', description: 'The consumer was removed.' }),
-      example: { success: true, message: 'Consumer removed' },
-    },
+    200: doneAnswer(
+      'It was removed.',
+      { id: 'ConsumerRemoved', description: 'The consumer was removed.' },
+      'Consumer removed',
+    ),
   },
   errors: ['ConsumerNotFound'],
   handler: (ports: ConsumerListPorts & WebhookRoutePorts) => async (context) => {

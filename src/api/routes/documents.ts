@@ -44,7 +44,14 @@ import {
   withPlus,
   writeCondition,
 } from '../schemas/parameters.ts';
-import { alwaysTrue, fieldMessageSchema, listPageOf, timestamp, versionNumber } from '../schemas/records.ts';
+import {
+  alwaysTrue,
+  doneAnswer,
+  fieldMessageSchema,
+  listPageOf,
+  timestamp,
+  versionNumber,
+} from '../schemas/records.ts';
 import { isNotModified } from '../server/conditions.ts';
 import {
   type IdempotencyPorts,
@@ -68,11 +75,11 @@ import {
   requireReadableEncounter,
 } from './history.ts';
 
-const removedSchema = z
-  .object({ success: alwaysTrue(), message: z.string() })
-  .meta({ id: 'DocumentRemoved', description: 'A document was removed.' });
-
-const removed = { success: true, message: 'Document removed' } as const;
+const removed = doneAnswer(
+  'The document is removed.',
+  { id: 'DocumentRemoved', description: 'A document was removed.' },
+  'Document removed',
+);
 
 /** `DELETE /integration/encounters/{id}/documents/{documentId}` (spec 4.7). */
 const deleteDocument = endpoint({
@@ -86,7 +93,7 @@ const deleteDocument = endpoint({
   params: documentParams,
   headers: matchHeader,
   takesIdempotencyKey: true,
-  answers: { 200: { description: 'The document is removed.', schema: removedSchema, example: removed } },
+  answers: { 200: removed },
   errors: ['DocumentNotFound', 'ErasedSince', 'VersionConflict'],
   subject: documentSubject,
   handler:
@@ -98,7 +105,7 @@ const deleteDocument = endpoint({
         await requireEncounter(existence, caller.workspace, encounter);
         await removeDocument(eventLog, caller, encounter, documentId(context.req), condition);
       });
-      return { body: removed };
+      return { body: removed.example };
     },
 });
 

@@ -4,7 +4,7 @@ import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { type Permission, scopeKinds } from '../../modules/auth/apiKeys.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { endpoint } from '../schemas/endpoint.ts';
-import { alwaysTrue } from '../schemas/records.ts';
+import { doneAnswer } from '../schemas/records.ts';
 import { readJson } from '../server/body.ts';
 import { type IdempotencyPorts, withOptionalIdempotency } from '../server/idempotency.ts';
 
@@ -27,9 +27,11 @@ const importedFileSchema = exactObject({
     'A file whose records were all answered. Names of files are not sent: they can contain patient data.',
 });
 
-const importRecordedSchema = z
-  .object({ success: alwaysTrue(), message: z.string() })
-  .meta({ id: 'ImportRecorded', description: 'The file is in the audit trail.' });
+const recorded = doneAnswer(
+  'It is durably recorded.',
+  { id: 'ImportRecorded', description: 'The file is in the audit trail.' },
+  'Import recorded',
+);
 
 /** `POST /integration/imports`. */
 export const recordImport = endpoint({
@@ -55,13 +57,7 @@ export const recordImport = endpoint({
       },
     },
   },
-  answers: {
-    200: {
-      description: 'It is durably recorded.',
-      schema: importRecordedSchema,
-      example: { success: true, message: 'Import recorded' },
-    },
-  },
+  answers: { 200: recorded },
   errors: ['InvalidBilling', 'BodyTooLarge', 'NotJson'],
   handler:
     ({ eventLog, reservations }: { eventLog: EventLog } & IdempotencyPorts) =>
@@ -70,7 +66,7 @@ export const recordImport = endpoint({
       const query = validate(importedFileSchema, input);
       const body = await withOptionalIdempotency({ reservations }, context, input, async (caller) => {
         await recordAccess(eventLog, caller, { action: 'file.imported', query });
-        return { success: true, message: 'Import recorded' } as const;
+        return recorded.example;
       });
       return { body };
     },

@@ -11,7 +11,7 @@ import { returnDecisions } from '../../modules/records/commands/returns.ts';
 import type { HistoryPorts } from '../../modules/records/queries/history.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import { exampleRequestId } from '../schemas/examples.ts';
-import { alwaysTrue, principal, timestamp } from '../schemas/records.ts';
+import { doneAnswer, principal, timestamp } from '../schemas/records.ts';
 import { readJson } from '../server/body.ts';
 import { type IdempotencyPorts, withOptionalIdempotency } from '../server/idempotency.ts';
 import { callerOf } from '../server/requestContext.ts';
@@ -118,9 +118,7 @@ const listReturned = endpoint({
     },
 });
 
-const doneSchema = z
-  .object({ success: alwaysTrue(), message: z.string() })
-  .meta({ id: 'ReturnSet', description: 'It was set.' });
+const done = { id: 'ReturnSet', description: 'It was set.' };
 
 /** `PUT /integration/returned`. */
 const setReturns = endpoint({
@@ -142,11 +140,7 @@ const setReturns = endpoint({
     },
   },
   answers: {
-    200: {
-      description: 'The choice is in force.',
-      schema: doneSchema,
-      example: { success: true, message: 'Choice set' },
-    },
+    200: doneAnswer('The choice is in force.', done, 'Choice set'),
   },
   errors: ['InvalidReturn', 'BodyTooLarge', 'NotJson'],
   handler: (ports: ReturnPorts & IdempotencyPorts) => async (context) => {
@@ -186,11 +180,7 @@ const decide = endpoint({
     },
   },
   answers: {
-    200: {
-      description: 'It is decided.',
-      schema: doneSchema,
-      example: { success: true, message: 'Decided' },
-    },
+    200: doneAnswer('It is decided.', done, 'Decided'),
   },
   errors: ['InvalidReturn', 'RecordNotFound', 'NotErased', 'BodyTooLarge', 'NotJson'],
   handler: (ports: ReturnPorts & IdempotencyPorts) => async (context) => {

@@ -7,7 +7,7 @@ import { messageId } from '../../modules/webhooks/messages.ts';
 import { createWebhookSchema, type WebhookCaller } from '../../modules/webhooks/settings.ts';
 import { disabledReasons, webhookPayloads } from '../../modules/webhooks/webhook.ts';
 import { exampleRequestId } from '../schemas/examples.ts';
-import { alwaysTrue, principal, timestamp } from '../schemas/records.ts';
+import { principal, timestamp } from '../schemas/records.ts';
 import { exampleWebhookId } from '../schemas/webhooks.ts';
 import { type IdempotencyPorts, withOptionalIdempotency } from '../server/idempotency.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
@@ -68,18 +68,6 @@ export function jsonBody(
   required = true,
 ): ZodRequestBody {
   return { required, content: { 'application/json': { schema, examples } } };
-}
-
-/** The response where something was done and there is nothing else to report. */
-interface Done {
-  success: true;
-  message: string;
-}
-
-/** Describes that response for the document; `schema` is its schema's name and description. */
-export function doneAnswer(description: string, schema: { id: string; description: string }, example: Done) {
-  const fields = { success: alwaysTrue(), message: z.string() };
-  return { description, schema: z.object(fields).meta(schema), example };
 }
 
 const { url, kinds, types, recipient, recipient_address, purpose, purpose_statement } =

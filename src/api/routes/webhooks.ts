@@ -12,7 +12,7 @@ import {
 import { endpoint } from '../schemas/endpoint.ts';
 import { exampleRequestId } from '../schemas/examples.ts';
 import { attemptFilter, attemptsQuerySchema, pageQuerySchema, pageRequest } from '../schemas/parameters.ts';
-import { alwaysTrue, pageOf } from '../schemas/records.ts';
+import { alwaysTrue, doneAnswer, pageOf } from '../schemas/records.ts';
 import { exampleWebhookId } from '../schemas/webhooks.ts';
 import { readJson } from '../server/body.ts';
 import type { RequestContext } from '../server/requestContext.ts';
@@ -21,7 +21,6 @@ import {
   attemptSchema,
   bodyErrors,
   changeOnce,
-  doneAnswer,
   jsonBody,
   secretExample,
   statusExample,
@@ -90,7 +89,11 @@ const createWebhook = endpoint({
   },
 });
 
-const deleted = { success: true, message: 'Webhook deleted' } as const;
+const deleted = doneAnswer(
+  'The webhook is deleted.',
+  { id: 'WebhookDeleted', description: 'A webhook was deleted.' },
+  'Webhook deleted',
+);
 
 /** `DELETE /integration/webhooks/{id}`. */
 const deleteWebhook = endpoint({
@@ -101,19 +104,13 @@ const deleteWebhook = endpoint({
   summary: 'Delete a webhook',
   description: 'Stops all deliveries. This cannot be undone.',
   takesIdempotencyKey: true,
-  answers: {
-    200: doneAnswer(
-      'The webhook is deleted.',
-      { id: 'WebhookDeleted', description: 'A webhook was deleted.' },
-      deleted,
-    ),
-  },
+  answers: { 200: deleted },
   errors: ['WebhookNotFound'],
   handler: (ports: WebhookRoutePorts) => async (context) => {
     await changeOnce(ports, context, undefined, (caller) =>
       ports.webhooks.delete(caller, webhookId(context)),
     );
-    return { body: deleted };
+    return { body: deleted.example };
   },
 });
 
@@ -244,7 +241,11 @@ const readWebhook = endpoint({
     },
 });
 
-const replayRequested = { success: true, message: 'Replay requested' } as const;
+const replayRequested = doneAnswer(
+  'The messages will be sent.',
+  { id: 'WebhookReplayRequested', description: 'Messages will be sent again.' },
+  'Replay requested',
+);
 
 /** `POST /integration/webhooks/{id}/replay`. */
 const replayWebhook = endpoint({
@@ -263,24 +264,22 @@ const replayWebhook = endpoint({
     time: { summary: 'From a point in time', value: { from: '2026-03-14T12:00:00Z' } },
     beginning: { summary: 'Everything', value: { after: '0' } },
   }),
-  answers: {
-    200: doneAnswer(
-      'The messages will be sent.',
-      { id: 'WebhookReplayRequested', description: 'Messages will be sent again.' },
-      replayRequested,
-    ),
-  },
+  answers: { 200: replayRequested },
   errors: [...bodyErrors, 'WebhookNotFound', 'WebhookDisabled'],
   handler: (ports: WebhookRoutePorts) => async (context) => {
     const input = await readJson(context);
     await changeOnce(ports, context, input, (caller) =>
       ports.webhooks.replay(caller, webhookId(context), input),
     );
-    return { body: replayRequested };
+    return { body: replayRequested.example };
   },
 });
 
-const retryRequested = { success: true, message: 'Retry requested' } as const;
+const retryRequested = doneAnswer(
+  'The waiting messages are retried.',
+  { id: 'WebhookRetryRequested', description: 'Waiting messages are retried now.' },
+  'Retry requested',
+);
 
 /** `POST /integration/webhooks/{id}/retry`. */
 const retryWebhook = endpoint({
@@ -294,17 +293,11 @@ const retryWebhook = endpoint({
     'endpoint. A failed attempt does not change when the next one is due. To send messages that were ' +
     'given up, use a replay.',
   takesIdempotencyKey: true,
-  answers: {
-    200: doneAnswer(
-      'The waiting messages are retried.',
-      { id: 'WebhookRetryRequested', description: 'Waiting messages are retried now.' },
-      retryRequested,
-    ),
-  },
+  answers: { 200: retryRequested },
   errors: ['WebhookNotFound', 'WebhookDisabled'],
   handler: (ports: WebhookRoutePorts) => async (context) => {
     await changeOnce(ports, context, undefined, (caller) => ports.webhooks.retry(caller, webhookId(context)));
-    return { body: retryRequested };
+    return { body: retryRequested.example };
   },
 });
 

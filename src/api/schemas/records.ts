@@ -24,6 +24,16 @@ export function alwaysTrue(description?: string) {
   return z.literal(true).meta({ type: 'boolean', description: described });
 }
 
+/** Returns a response where something was done and there is nothing else to report; `schema` is its schema's name and description. */
+export function doneAnswer(
+  description: string,
+  schema: { id: string; description: string },
+  message: string,
+) {
+  const fields = { success: alwaysTrue(), message: z.string() };
+  return { description, schema: z.object(fields).meta(schema), example: { success: true, message } as const };
+}
+
 /** Returns the schema of a moment, as the service writes it. */
 export function timestamp(description: string) {
   return z.iso.datetime().meta({ description, examples: ['2026-03-14T09:30:00.000Z'] });

@@ -3,7 +3,7 @@ import { findRow, type ReportRow, reportLines, reportOf } from '../../modules/au
 import { judgeAccess, setVip } from '../../modules/audit/accessReview.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
-import { type WorkspaceTools, withCurrentModels, withWorkspace } from '../../server/stores.ts';
+import { withCurrentModels, withWorkspace } from '../../server/stores.ts';
 import { addFormatOptions } from '../lib/options.ts';
 import { addOutOptions, type OutOptions, requireOut, writeReport } from '../lib/reportFile.ts';
 import { example, print, writeLine, writeTable } from '../lib/terminal.ts';
@@ -17,24 +17,20 @@ interface ReportOptions extends OutOptions, MonthOptions {
   format: 'table' | 'json' | 'csv';
 }
 
-const officeHoursOf = ({ directory, caller }: WorkspaceTools) =>
-  directory.known.workspaces.get(caller.workspace)?.officeHours;
-
 async function report({ workspace, month, format, out }: ReportOptions, command: Command): Promise<void> {
   await requireOut({ ...(out !== undefined && { out }), format }, command);
-  await withWorkspace(workspace, (tools) => {
-    const { eventLog, names, caller } = tools;
-    return withCurrentModels(eventLog, async (readModels) => {
-      const ports = { eventLog, readModels, names };
-      const found = await reportOf(ports, workspace, month, officeHoursOf(tools));
+  await withWorkspace(workspace, ({ eventLog, directory, names, caller }) =>
+    withCurrentModels(eventLog, async (readModels) => {
+      const ports = { eventLog, readModels, directory, names };
+      const found = await reportOf(ports, workspace, month);
       const query = { month, format };
       await recordAccess(eventLog, caller, { action: 'audit.report', query });
       if (format === 'table') return writeRows(found, names);
       const texts = reportLines(found, names, format === 'csv' ? 'csv' : 'ndjson');
       if (out === undefined) return print(texts);
       await writeReport(ports, { workspace, report: 'access', query }, out, texts);
-    });
-  });
+    }),
+  );
 }
 
 async function writeRows(
@@ -62,14 +58,13 @@ async function writeRows(
 }
 
 async function judge(id: string, { workspace, month, note }: MonthOptions & { note: string }): Promise<void> {
-  await withWorkspace(workspace, (tools) => {
-    const { eventLog, names, caller } = tools;
-    return withCurrentModels(eventLog, async (readModels) => {
-      await findRow({ eventLog, readModels, names }, workspace, { id, month }, officeHoursOf(tools));
+  await withWorkspace(workspace, ({ eventLog, directory, names, caller }) =>
+    withCurrentModels(eventLog, async (readModels) => {
+      await findRow({ eventLog, readModels, directory, names }, workspace, { id, month });
       await judgeAccess(eventLog, caller, { id, month }, note);
       writeLine(`The judgment of row ${id} is recorded.`);
-    });
-  });
+    }),
+  );
 }
 
 async function vip(

@@ -1,17 +1,16 @@
 import { Readable } from 'node:stream';
+import type { Principal } from '../../domain/events/event.ts';
 import {
   type AccessReason,
   findRow,
   monthBefore,
+  type ReportPorts,
   type ReportRow,
   reportLines,
   reportOf,
 } from '../../modules/audit/accessReport.ts';
 import { type AccessReview, judgeAccess, setVip } from '../../modules/audit/accessReview.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
-import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
-import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { formError, input } from '../components/forms.ts';
 import { breadcrumb } from '../components/layout.ts';
 import {
@@ -32,11 +31,6 @@ import { type TableColumn, table } from '../components/tables.ts';
 import { bdi, empty, time, titleOf } from '../components/text.ts';
 import { recordPath, signedPath } from '../components/urls.ts';
 
-interface AccessReportPorts extends QueryPorts {
-  directory: Pick<KeyDirectory, 'known'>;
-  names: PrincipalNames;
-}
-
 const section = 'Audit trail';
 const TITLE = 'Access out of the ordinary';
 const path = '/workspaces/:workspace/audit/report';
@@ -52,7 +46,7 @@ const reasonTexts: Record<AccessReason, string> = {
 };
 
 /** `…/audit/report`: access out of the ordinary in a month, to be judged, and the patients who are marked as VIP. */
-export function accessReportRoutes(ports: AccessReportPorts): DashboardRoute[] {
+export function accessReportRoutes(ports: ReportPorts): DashboardRoute[] {
   const get = { method: 'get', roles: trailReaders, query: ['month'] } as const;
   const post = { method: 'post', page: path } as const;
   return [
@@ -67,20 +61,16 @@ function addressOf(workspace: string, suffix = ''): string {
   return `/workspaces/${workspace}/audit/report${suffix}`;
 }
 
-function officeHoursOf({ directory }: AccessReportPorts, workspace: string) {
-  return directory.known.workspaces.get(workspace)?.officeHours;
-}
-
 /** Reads the report of the month that was asked for, by default the last one that is over, and enters that in the audit trail. */
-async function readReport(ports: AccessReportPorts, visit: Visit, more: { format?: 'csv' } = {}) {
+async function readReport(ports: ReportPorts, visit: Visit, more: { format?: 'csv' } = {}) {
   const { workspace, caller, req } = visit;
   const month = String(filledQuery(req).month ?? monthBefore(Date.now()));
-  const report = await reportOf(ports, workspace, month, officeHoursOf(ports, workspace));
+  const report = await reportOf(ports, workspace, month);
   await recordAccess(ports.eventLog, caller, { action: 'audit.report', query: { month, ...more } });
   return { month, report };
 }
 
-async function reportPage(ports: AccessReportPorts, visit: Visit): Promise<Reply> {
+async function reportPage(ports: ReportPorts, visit: Visit): Promise<Reply> {
   const { workspace } = visit;
   let read: Awaited<ReturnType<typeof readReport>>;
   try {
@@ -100,7 +90,7 @@ async function reportPage(ports: AccessReportPorts, visit: Visit): Promise<Reply
     count += some.length;
   }
   await ports.names.learn([...review.judgments.values(), ...review.vips.values()].map(({ by }) => by));
-  const hours = officeHoursOf(ports, workspace);
+  const hours = ports.directory.known.workspaces.get(workspace)?.officeHours;
   const hoursText = hours
     ? `Office hours: ${hours.days.join(', ')}, ${hours.from} to ${hours.to}.`
     : 'No office hours are set.';
@@ -126,7 +116,7 @@ ${input({ name: 'month', label: 'Month', value: month, placeholder: '2026-03', e
 }
 
 function columns(
-  { names }: AccessReportPorts,
+  { names }: ReportPorts,
   { workspace, csrf }: Visit,
   month: string,
   { judgments }: AccessReview,
@@ -177,13 +167,9 @@ function countLink(workspace: string, { principal, from, to, count, usual }: Rep
   }`;
 }
 
-type Vip = [id: string, mark: { at: string; by: Parameters<PrincipalNames['nameOf']>[0] }];
+type Vip = [id: string, mark: { at: string; by: Principal }];
 
-function vipList(
-  { names }: AccessReportPorts,
-  { workspace, may, csrf }: Visit,
-  { vips }: AccessReview,
-): Html {
+function vipList({ names }: ReportPorts, { workspace, may, csrf }: Visit, { vips }: AccessReview): Html {
   const action = `/dashboard${addressOf(workspace, '/vip')}`;
   const remove: TableColumn<Vip> = {
     title: 'Actions',
@@ -209,23 +195,23 @@ ${input({ name: 'patient', label: 'Patient ID', isRequired: true, autocomplete: 
 }`;
 }
 
-async function exportReport(ports: AccessReportPorts, visit: Visit): Promise<Reply> {
+async function exportReport(ports: ReportPorts, visit: Visit): Promise<Reply> {
   const { month, report } = await readReport(ports, visit, { format: 'csv' });
   const body = Readable.from(reportLines(report, ports.names, 'csv'));
   const name = `access-${visit.workspace}-${month}.csv`;
   return { download: { type: 'text/csv; charset=utf-8', name, body } };
 }
 
-async function judge(ports: AccessReportPorts, visit: Visit): Promise<Reply> {
+async function judge(ports: ReportPorts, visit: Visit): Promise<Reply> {
   const { workspace, caller, form, notice } = visit;
   const row = { month: textOf(form, 'month'), id: textOf(form, 'row') };
-  await findRow(ports, workspace, row, officeHoursOf(ports, workspace));
+  await findRow(ports, workspace, row);
   await judgeAccess(ports.eventLog, caller, row, textOf(form, 'note'));
   notice('The judgment is recorded.');
   return { redirect: `${addressOf(workspace)}?month=${row.month}` };
 }
 
-async function changeVip(ports: AccessReportPorts, visit: Visit): Promise<Reply> {
+async function changeVip(ports: ReportPorts, visit: Visit): Promise<Reply> {
   const { workspace, caller, form, notice } = visit;
   const removed = textOf(form, 'remove');
   const isMarked = removed === '';

@@ -52,6 +52,8 @@ export interface ReportRow {
 
 export interface ReportPorts extends QueryPorts {
   names: PrincipalNames;
+  /** Office hours of the workspaces that have set them. */
+  directory: { known: { workspaces: ReadonlyMap<string, { officeHours?: OfficeHours | undefined }> } };
 }
 
 /** Days before a day whose median is what somebody usually sees: eight weeks. */
@@ -72,7 +74,6 @@ export async function reportOf(
   ports: ReportPorts,
   workspace: string,
   month: string,
-  officeHours: OfficeHours | undefined,
 ): Promise<{ review: AccessReview; timeZone: string; rows: AsyncGenerator<ReportRow[], void> }> {
   const [{ timeZone }, review] = await Promise.all([
     readRuleSettings(ports.eventLog, workspace),
@@ -85,6 +86,7 @@ export async function reportOf(
       isWanted: isByPerson,
     });
   const counts = await countedDays(await trail(begin - USUAL_DAYS * DAY_MS), timeZone);
+  const { officeHours } = ports.directory.known.workspaces.get(workspace) ?? {};
   const days = new ReportedDays({ ports, workspace, timeZone, officeHours, review, counts });
   return { review, timeZone, rows: rowsOf(days, await trail(begin)) };
 }
@@ -94,9 +96,8 @@ export async function findRow(
   ports: ReportPorts,
   workspace: string,
   row: { month: string; id: string },
-  officeHours: OfficeHours | undefined,
 ): Promise<ReportRow> {
-  const { rows } = await reportOf(ports, workspace, row.month, officeHours);
+  const { rows } = await reportOf(ports, workspace, row.month);
   for await (const some of rows) {
     const found = some.find(({ id }) => id === row.id);
     if (found) return found;
@@ -198,6 +199,8 @@ class ReportedDays {
   readonly #of: Reported;
   #day = '';
   #rows = new Map<string, ReportRow>();
+  /** What is usual for each person, as of the day. */
+  #usual = new Map<string, number>();
 
   constructor(reported: Reported) {
     this.#of = reported;
@@ -221,6 +224,7 @@ class ReportedDays {
   end(): ReportRow[] {
     const rows = [...this.#rows.values()];
     this.#rows = new Map();
+    this.#usual = new Map();
     return rows.sort(
       (a, b) => accessReasons.indexOf(a.reason) - accessReasons.indexOf(b.reason) || (a.to < b.to ? 1 : -1),
     );
@@ -251,10 +255,12 @@ class ReportedDays {
 
   #noteCount(entry: AuditEntry): void {
     const { principal } = entry;
-    const counts = this.#of.counts.get(keyOf(principal));
+    const key = keyOf(principal);
+    const counts = this.#of.counts.get(key);
     const count = counts?.get(this.#day) ?? 0;
     if (count < LEAST_RECORDS) return;
-    const usual = usualBefore(this.#day, counts);
+    const usual = this.#usual.get(key) ?? usualBefore(this.#day, counts);
+    this.#usual.set(key, usual);
     if (count <= TIMES_USUAL * usual) return;
     const row = this.#note({ reason: 'more_than_usual', principal, usual }, entry, 0);
     row.count = count;
