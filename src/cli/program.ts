@@ -242,6 +242,14 @@ export const commandGroups: Readonly<Record<string, readonly Entry[]>> = {
       load: async () => (await import('./commands/export.ts')).addExportCommand,
     },
     {
+      name: 'deidentification',
+      summary: 'Set how the de-identified view is made',
+      description: 'The de-identified view of a workspace: ZIP codes and dates in it.',
+      modules: [
+        { load: async () => (await import('./commands/deidentification.ts')).addDeidentificationCommands },
+      ],
+    },
+    {
       name: 'sink',
       summary: 'Keep tables of a workspace in a warehouse, for SQL',
       description:

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { ChangedFields } from '../modules/eventStream/changedFields.ts';
-import type { PseudonymKey } from '../modules/eventStream/deidentification.ts';
+import { DeidentificationHistory } from '../modules/eventStream/deidentificationSettings.ts';
 import {
   CatchUpSubscription,
   type EventStreamRefusal,
@@ -10,6 +10,7 @@ import {
   LiveSubscription,
   lazyDeidentifier,
   type MakeText,
+  type NarrowedViews,
 } from '../modules/eventStream/reader.ts';
 import { ServiceError } from '../platform/errors.ts';
 import { exitWorker, lowerThreadPriority, reportMeasurements } from '../platform/threads/workers.ts';
@@ -24,9 +25,10 @@ port.on('message', (request: EventStreamRequest) => requests.push(request));
 
 const eventLog = await openEventLog(workerData.eventLogUrl);
 const changedFields = new ChangedFields(eventLog);
-let pseudonyms: PseudonymKey = { key: new Uint8Array(), epoch: 1 };
-const deidentifier = lazyDeidentifier(() => pseudonyms);
-const makeText: MakeText = (events) => EventStreamText.of(events, changedFields, deidentifier);
+const history = new DeidentificationHistory(eventLog);
+/** Undefined until one of them is read. */
+let views: NarrowedViews | undefined;
+const makeText: MakeText = (events) => EventStreamText.of(events, changedFields, views);
 const readers = new Map<number, CatchUpSubscription>();
 let tail: LiveSubscription | undefined;
 
@@ -67,7 +69,7 @@ async function stop(): Promise<void> {
 function handleRequest(request: EventStreamRequest): void {
   switch (request.kind) {
     case 'pseudonyms':
-      pseudonyms = request.key;
+      views = { deidentifier: lazyDeidentifier(request.key), history };
       break;
     case 'open':
       readers.set(request.reader, new CatchUpSubscription(eventLog, makeText, request.selection, request));

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { KeyDirectory } from '../modules/auth/keyDirectory.ts';
 import { ChangedFields } from '../modules/eventStream/changedFields.ts';
 import { createDeidentifier, type Deidentifier } from '../modules/eventStream/deidentification.ts';
+import { DeidentificationHistory } from '../modules/eventStream/deidentificationSettings.ts';
 import { Keyring } from '../modules/keyring.ts';
 import { type RetrySchedule, retrySchedule } from '../modules/webhooks/attempts.ts';
 import { Dispatcher, type WebhooksMessage } from '../modules/webhooks/dispatcher.ts';
@@ -47,7 +48,8 @@ export async function openWebhooks(
   const sender = new WebhookSender({ addresses: createEgressPolicy(config.webhookAllowNetworks), clock });
   const erased = new ErasedEvents(eventLog);
   await erased.refresh();
-  let pseudonyms: { epoch: number; deidentifier: Deidentifier } | undefined;
+  const history = new DeidentificationHistory(eventLog);
+  let pseudonyms: { epoch: number; deidentify: Deidentifier } | undefined;
   const dispatcher = new Dispatcher(
     {
       eventLog,
@@ -62,11 +64,12 @@ export async function openWebhooks(
       changedFields: new ChangedFields(eventLog),
       erased,
       secretsKeys: (isNow) => keys.all('webhookSecrets', isNow),
-      deidentifier: async () => {
+      narrowing: async ({ metadata, position }) => {
         const key = await keys.loadEpoch('deidentification');
         if (pseudonyms?.epoch !== key.epoch)
-          pseudonyms = { epoch: key.epoch, deidentifier: createDeidentifier(key) };
-        return pseudonyms.deidentifier;
+          pseudonyms = { epoch: key.epoch, deidentify: createDeidentifier(key) };
+        const settingsAt = await history.of(metadata.workspace, position);
+        return { deidentify: pseudonyms.deidentify, settings: settingsAt(position) };
       },
       findSending(id) {
         const webhook = directory.find(id);

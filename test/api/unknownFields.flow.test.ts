@@ -56,6 +56,7 @@ onEmbeddedEngines((start) => {
       ...[
         'rotateWebhookSecret',
         'search',
+        'setDeidentification',
         'setPatientVip',
         'setPayerRule',
         'setPayerRules',

@@ -12,6 +12,7 @@ import { evolveStatements, noStatements } from '../../src/modules/audit/disclosu
 import { evolveKeys, noKeys } from '../../src/modules/auth/apiKeys.ts';
 import { emptyUsers, evolveUsers } from '../../src/modules/auth/users.ts';
 import { evolveHolds, type HoldState } from '../../src/modules/erasure/holdState.ts';
+import { evolveSettings, noSettings } from '../../src/modules/eventStream/deidentificationSettings.ts';
 import { evolveSources, type SourceState } from '../../src/modules/integrations/sources.ts';
 import { type BillingState, evolveBilling } from '../../src/modules/readiness/billing.ts';
 import { evolveCodeSets } from '../../src/modules/readiness/rules/codeSets.ts';
@@ -97,6 +98,7 @@ function fold(events: RecordedEvent[]): unknown {
     const all = events.reduce<HoldState | undefined>(evolveHolds, undefined);
     return Object.fromEntries(Object.entries(all ?? {}).map(foldedEntry));
   }
+  if (type === 'DeidentificationSet') return listed(events.reduce(evolveSettings, noSettings));
   if (type.startsWith('RecordReturn'))
     return listed(events.reduce<ReturnState | undefined>(evolveReturn, undefined));
   if ([...ruleSettingTypes, 'ReadinessRulesApplied'].includes(type)) {

@@ -1,11 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import type { Position } from '../../src/domain/events/event.ts';
 import { feedEventTypes, type Selection } from '../../src/modules/eventStream/cloudEvents.ts';
-import {
-  CatchUpSubscription,
-  EventStreamText,
-  lazyDeidentifier,
-} from '../../src/modules/eventStream/reader.ts';
+import { CatchUpSubscription, EventStreamText } from '../../src/modules/eventStream/reader.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 
@@ -38,11 +34,7 @@ function away(times: number) {
     const changedFields = { changes: async () => changes } as unknown as Parameters<
       typeof EventStreamText.of
     >[1];
-    return EventStreamText.of(
-      events,
-      changedFields,
-      lazyDeidentifier(() => ({ key: new Uint8Array(32), epoch: 1 })),
-    );
+    return EventStreamText.of(events, changedFields);
   };
 }
 

@@ -20,6 +20,7 @@ import { catalog } from '../../src/domain/records/catalog.ts';
 import { judgeAccess, setVip } from '../../src/modules/audit/accessReview.ts';
 import { noKeys } from '../../src/modules/auth/apiKeys.ts';
 import { addHold, releaseHold } from '../../src/modules/erasure/holds.ts';
+import { setDeidentification } from '../../src/modules/eventStream/deidentificationSettings.ts';
 import { configureSource, removeSource } from '../../src/modules/integrations/sourceCommands.ts';
 import { signStatement } from '../../src/modules/integrity/signing.ts';
 import {
@@ -106,6 +107,7 @@ onEveryEngine((start) => {
     for (const isVip of [true, false])
       await setVip({ eventLog: service.eventLog, readModels }, caller, patientId, isVip);
     await judgeAccess(service.eventLog, caller, { month: '2026-03', id: uuidv7() }, 'In order');
+    await setDeidentification(service.eventLog, caller, { zip_areas: ['681'] });
     const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
     await releaseHold(service.eventLog, caller, hold, 'closed');
     await setRule(service.eventLog, caller, 'taxonomy_code', 'warns');

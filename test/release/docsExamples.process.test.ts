@@ -130,6 +130,7 @@ beforeAll(async () => {
   service = new ServiceProcess({ DATA_DIR: dataDir, RATE_LIMIT_PER_MINUTE: '0' });
   url = await service.url();
   key = await makeKey();
+  writeFileSync(join(folder, 'zcta-population.csv'), 'zcta,population\n68102,20001\n');
   const csv = join(folder, 'synthea');
   mkdirSync(csv);
   writeFileSync(

@@ -181,6 +181,7 @@ onEveryEngine((start) => {
       version: 1,
       created_at: new Date(`${new Date().getUTCFullYear()}-01-01`),
       updated_at: new Date(`${new Date().getUTCFullYear()}-01-01`),
+      deidentification: 'safe_harbor',
       date_of_birth: '1984',
       gender: 'female',
       country: 'US',

@@ -6,7 +6,7 @@ import { buildMessage, signMessage, type WebhookMessage } from '../../src/module
 import { WebhookSender } from '../../src/modules/webhooks/sender.ts';
 import { createEgressPolicy } from '../../src/modules/webhooks/settings.ts';
 import { eventually } from '../support/eventually.ts';
-import { deidentify, recordedEventOf } from '../support/log.ts';
+import { recordedEventOf } from '../support/log.ts';
 import { freePort } from '../support/servers.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -17,7 +17,7 @@ const message = buildMessage(
   { id: 'wh_1', payload: 'reference' },
   event,
   { changed: ['name'], isFirst: true },
-  deidentify,
+  undefined,
 );
 let receiver: ChildProcess;
 let printed = '';

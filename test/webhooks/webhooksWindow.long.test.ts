@@ -68,7 +68,7 @@ async function deliver(send: (signal: AbortSignal) => Promise<Omit<Attempt, 'at'
     clock: systemClock,
     schedule: [3_600_000],
     secretsKeys: async () => [KEY],
-    deidentifier: () => Promise.reject(new Error('not asked for')),
+    narrowing: () => Promise.reject(new Error('not asked for')),
     sender: {
       send: async (_url: string, _headers: object, _body: string, signal: AbortSignal) => ({
         at: new Date().toISOString(),

@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
+import type { Position } from '../../domain/events/event.ts';
 import type { DisclosedRange } from '../../domain/events/payloads.ts';
 import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
 import type { RecordState } from '../../domain/records/fold.ts';
+import type { NarrowedView } from '../../domain/records/schema/deidentification.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { type AccessRecorded, recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
@@ -12,8 +14,9 @@ import {
   eventSchemas,
   jsonSchemaOf,
 } from '../../modules/eventStream/asyncapi.ts';
-import { type SnapshotLine, snapshotLine } from '../../modules/eventStream/changedFields.ts';
+import { type Narrowing, type SnapshotLine, snapshotLine } from '../../modules/eventStream/changedFields.ts';
 import { eventViews } from '../../modules/eventStream/cloudEvents.ts';
+import { DeidentificationHistory } from '../../modules/eventStream/deidentificationSettings.ts';
 import { formatPosition, startAt } from '../../modules/eventStream/position.ts';
 import { type Snapshot, type SnapshotPart, snapshotOf } from '../../modules/records/queries/lists.ts';
 import { version } from '../../platform/version.ts';
@@ -207,13 +210,12 @@ function readSnapshot() {
       const found = context.found as FoundKey;
       const view = viewOf(found, query.view);
       const caller = callerOf(context);
-      const deidentify = view === 'full' ? undefined : await ports.feed.deidentifier(view);
       const asOf = requestedAsOf(query.as_of);
       if (asOf !== undefined) requireShownMoment(view, asOf, 'as_of');
       const snapshot = await snapshotOf(ports, caller.workspace, entry, asOf);
-      const position = formatPosition(
-        asOf === undefined ? snapshot.position : await startAt(ports.readModels, asOf),
-      );
+      const position = asOf === undefined ? snapshot.position : await startAt(ports.readModels, asOf);
+      const narrowing =
+        view === 'full' ? undefined : await narrowingOf(ports, view, caller.workspace, position);
       const accessTo = (shown?: DisclosedRange): AccessRecorded => ({
         ...{ action: 'export', kind: entry.kind },
         query: { snapshot: true, kind: entry.kind, view, as_of: query.as_of },
@@ -232,14 +234,26 @@ function readSnapshot() {
         if (asOf !== undefined && shown) await recordFurtherAccess(ports.eventLog, caller, accessTo(shown));
       };
       const check = () => requireUsable(ports.directory.current(found), EVENT_ACCESS, context.clientIp);
-      const first = { snapshot: { kind: entry.kind, view, position, as_of: query.as_of } };
-      const toLine = (state: RecordState) => snapshotLine(caller.workspace, entry, state, deidentify);
+      const place = formatPosition(position);
+      const first = { snapshot: { kind: entry.kind, view, position: place, as_of: query.as_of } };
+      const toLine = (state: RecordState) => snapshotLine(caller.workspace, entry, state, narrowing);
       return {
-        headers: { 'Content-Type': NDJSON, 'Chartledger-Position': position },
+        headers: { 'Content-Type': NDJSON, 'Chartledger-Position': place },
         body: { stream: Readable.from(linesOf(first, snapshot.parts(check), showing, toLine)) },
       };
     },
   });
+}
+
+/** Resolves with what makes a view of the records of a snapshot: all of them by the settings in force at its position. */
+async function narrowingOf(
+  { feed, eventLog }: EventsPorts,
+  view: NarrowedView,
+  workspace: string,
+  position: Position,
+): Promise<Narrowing> {
+  const settingsAt = await new DeidentificationHistory(eventLog).of(workspace, position);
+  return { deidentify: await feed.deidentifier(view), settings: settingsAt(position + 1) };
 }
 
 /** Yields a text for each part, before which `showing` is awaited. */

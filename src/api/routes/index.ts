@@ -15,6 +15,7 @@ import { billingEndpoints } from './billing.ts';
 import { claimDraftEndpoints } from './claimDrafts.ts';
 import { codeSetEndpoints } from './codeSets.ts';
 import { consumerEndpoints } from './consumers.ts';
+import { deidentificationEndpoints } from './deidentification.ts';
 import { readDiff } from './differences.ts';
 import { disclosureEndpoints } from './disclosures.ts';
 import { documentEndpoints } from './documents.ts';
@@ -76,6 +77,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   readEvents(),
   ...consumerEndpoints,
   ...eventCatalogEndpoints(openapiPublic),
+  ...deidentificationEndpoints,
   ...requestEndpoints,
   ...returnEndpoints,
   readAudit,

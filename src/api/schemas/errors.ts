@@ -6,6 +6,7 @@ import { purposeGiven, statedPurposeSchema } from '../../modules/audit/disclosur
 import { reasonRequired } from '../../modules/audit/recordAccess.ts';
 import { onKind } from '../../modules/auth/apiKeys.ts';
 import { notErased } from '../../modules/erasure/returned.ts';
+import { requireDetermination } from '../../modules/eventStream/deidentificationSettings.ts';
 import { positionGone } from '../../modules/eventStream/position.ts';
 import { keyInUse, keyReused } from '../../modules/idempotency/keys.ts';
 import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
@@ -110,6 +111,13 @@ const billingResponses = {
     description: 'The body is not valid; nothing was set.',
     errors: {
       validation_failed: problemOf(() => validate(payerRuleIdSchema, 'Member ID')),
+      malformed_body: malformedBody('is not valid JSON'),
+    },
+  },
+  InvalidDeidentification: {
+    description: 'The body is not valid; nothing was set.',
+    errors: {
+      validation_failed: problemOf(() => requireDetermination({ dates: 'shifted' })),
       malformed_body: malformedBody('is not valid JSON'),
     },
   },

@@ -5,6 +5,7 @@ import {
   documentSchemas,
   erasedSchema,
   eventSchemas,
+  methodDescription,
   subjectDescription,
 } from '../../modules/eventStream/asyncapi.ts';
 import {
@@ -13,6 +14,7 @@ import {
   type StreamedEventType,
 } from '../../modules/eventStream/cloudEvents.ts';
 import { createDeidentifier, narrowedSchemaName } from '../../modules/eventStream/deidentification.ts';
+import { deidentificationMethods, safeHarbor } from '../../modules/eventStream/deidentificationSettings.ts';
 import { buildMessage, buildPing, messageId, PING_TYPE } from '../../modules/webhooks/messages.ts';
 import { type WebhookPayload, webhookPayloads } from '../../modules/webhooks/webhook.ts';
 import { exampleAddress, exampleEvent, exampleRequestId } from './examples.ts';
@@ -85,6 +87,10 @@ function envelope(type: string, subject: z.ZodType | undefined, data: z.ZodType)
             'In the payload `deidentified`, the number of the key that made the hashes; omitted while the ' +
             'first key is in use',
         }),
+      deidentification: z
+        .enum(deidentificationMethods)
+        .optional()
+        .meta({ description: `In the payload \`deidentified\`: ${methodDescription}` }),
       dataschema: z
         .string()
         .optional()
@@ -118,6 +124,7 @@ function messageSchema(feedType: StreamedEventType): z.ZodType {
 }
 
 const deidentify = createDeidentifier({ key: Buffer.alloc(32), epoch: 1 });
+const narrowing = { deidentify, settings: safeHarbor };
 
 function messageExamples(feedType: StreamedEventType) {
   const event = exampleEvent(feedType);
@@ -138,7 +145,7 @@ function messageExamples(feedType: StreamedEventType) {
         { id: exampleWebhookId, payload },
         event,
         { changed: changedFields, isFirst: event.revision === 0 && !isOfReadiness },
-        deidentify,
+        payload === 'deidentified' ? narrowing : undefined,
         exampleAddress,
       );
       return [payload, { summary: summaries[payload], value: JSON.parse(body) }];

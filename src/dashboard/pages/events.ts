@@ -12,7 +12,7 @@ import {
 import { validate } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { readAuditTrail } from '../../modules/audit/trail.ts';
-import { ChangedFields } from '../../modules/eventStream/changedFields.ts';
+import { ChangedFields, toNarrowedEvent } from '../../modules/eventStream/changedFields.ts';
 import {
   type CloudEvent,
   feedEventType,
@@ -21,6 +21,10 @@ import {
   toCloudEvent,
 } from '../../modules/eventStream/cloudEvents.ts';
 import type { Deidentifier } from '../../modules/eventStream/deidentification.ts';
+import {
+  DeidentificationHistory,
+  type SettingsAt,
+} from '../../modules/eventStream/deidentificationSettings.ts';
 import type { EventStream } from '../../modules/eventStream/eventStream.ts';
 import { formatPosition, parsePosition } from '../../modules/eventStream/position.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
@@ -172,8 +176,15 @@ async function newestEvents(ports: NewestEventsPorts, wanted: EventSelection): P
     { limit: EVENTS_A_PAGE, pageToken },
   );
   const entries = found.items.filter(({ position }) => position > after);
-  const deidentify = wanted.view === 'full' ? undefined : await ports.feed.deidentifier(wanted.view);
-  const items = await Promise.all(entries.map((entry) => findEvent(ports, wanted, entry, deidentify)));
+  const [{ position: last = 0 } = {}] = entries;
+  const narrowed =
+    wanted.view === 'full'
+      ? undefined
+      : {
+          deidentify: await ports.feed.deidentifier(wanted.view),
+          settingsAt: await new DeidentificationHistory(ports.eventLog).of(workspace, last),
+        };
+  const items = await Promise.all(entries.map((entry) => findEvent(ports, wanted, entry, narrowed)));
   return { items: items.filter((item) => item !== undefined), next_page_token: found.next_page_token };
 }
 
@@ -182,7 +193,7 @@ async function findEvent(
   { eventLog }: NewestEventsPorts,
   { workspace, address }: EventSelection,
   entry: AuditEntry,
-  deidentify: Deidentifier | undefined,
+  narrowed: { deidentify: Deidentifier; settingsAt: SettingsAt } | undefined,
 ): Promise<FoundEvent | undefined> {
   const kind = kindOf(entry) ?? 'event';
   try {
@@ -192,8 +203,15 @@ async function findEvent(
     const [change] = await new ChangedFields(eventLog).changes([event]);
     if (change === undefined || change instanceof UnreadableError)
       return { kind, entry, event: 'unreadable' };
-    const whole = toCloudEvent(event, change.changed, address);
-    return { kind, entry, event: deidentify ? deidentify(workspace, whole) : whole };
+    const shown = narrowed
+      ? toNarrowedEvent(
+          { ...narrowed, settings: narrowed.settingsAt(event.position) },
+          event,
+          change,
+          address,
+        )
+      : toCloudEvent(event, change.changed, address);
+    return { kind, entry, event: shown };
   } catch (error) {
     if (error instanceof UnreadableError) return { kind, entry, event: 'unreadable' };
     throw error;

@@ -79,6 +79,11 @@ export function accessReviewStream(workspace: string): string {
   return `${workspace}.access_review`;
 }
 
+/** How the de-identified view of a workspace's events is made. */
+export function deidentificationStream(workspace: string): string {
+  return `${workspace}.deidentification`;
+}
+
 /** The sources of a workspace. */
 export function sourcesStream(workspace: string): string {
   return `${workspace}.sources`;

@@ -157,6 +157,7 @@ const ownTypes = {
   VipMarked: [],
   VipUnmarked: [],
   AccessJudged: [],
+  DeidentificationSet: [],
   WorkspaceDeletionStarted: [],
   WorkspaceDeleted: [],
   ApiKeyCreated: [],

@@ -11,6 +11,7 @@ import {
 } from '../../domain/records/schema/deidentification.ts';
 import { feedEventTypes, readinessSchemas, type Selection, type StreamedEventType } from './cloudEvents.ts';
 import { narrowedSchemaName, shownFieldNames, shownFields } from './deidentification.ts';
+import { deidentificationMethods } from './deidentificationSettings.ts';
 import { pascalCase, withTitles } from './schemaTitles.ts';
 
 /** The JSON Schema of one type of event in one view: a document at `/schemas/{name}`. */
@@ -61,6 +62,10 @@ export const subjectDescription =
   'The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the ' +
   'billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the ' +
   'workspace, `readiness`';
+
+/** Describes the attribute of an event that names how it is de-identified. */
+export const methodDescription =
+  '`expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))';
 
 const version = z
   .int()
@@ -161,7 +166,8 @@ five-digit ZIP codes are kept. It is protected health information, for recipient
 
 The de-identified view contains the same events without data that could identify a person (HIPAA Safe Harbor, 45 CFR
 164.514(b)(2)): ids are keyed hashes that can still be joined, dates are reduced to years, and names, addresses below the
-state, contact data and numbers are omitted. When the key of the hashes is changed, all hashes change, including those of
+state, contact data and numbers are omitted. Where the workspace has loaded the areas with more than 20,000 people, ZIP codes have their first three
+digits; where it shifts dates, those of a patient are earlier by the same number of days, and events name the method in \`deidentification\`. When the key of the hashes is changed, all hashes change, including those of
 events that were read before. \`pseudonymepoch\` of an event is then greater than before, and a subscriber that joins by
 hashes must read again from the beginning.
 `.trim();
@@ -250,6 +256,12 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
             'The number of the key that made the hashes; omitted while the first key is in use. Hashes of ' +
             'different epochs do not join: read again from the beginning',
         }),
+    }),
+    ...(deidentified && {
+      deidentification: z
+        .enum(deidentificationMethods)
+        .optional()
+        .meta({ description: `How the data is de-identified. ${methodDescription}` }),
     }),
     ...(!isHashed && {
       traceparent: z.string().optional().meta({

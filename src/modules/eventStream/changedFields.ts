@@ -7,8 +7,9 @@ import { changedFields, mergeFields, type RecordState } from '../../domain/recor
 import type { CatalogEntry, RecordFields } from '../../domain/records/schema/kind.ts';
 import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { feedEventTypes, sentBy } from './cloudEvents.ts';
+import { type CloudEvent, feedEventTypes, sentBy, toCloudEvent } from './cloudEvents.ts';
 import type { Deidentifier } from './deidentification.ts';
+import { type DeidentificationSettings, safeHarbor } from './deidentificationSettings.ts';
 
 /** Total characters of all states: 32 MB of Latin letters, twice that of others. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
@@ -192,6 +193,24 @@ function changeTo(state: State, change: Omit<Change, 'after'>): { state: State; 
   return { state, change: { ...change, after: state } };
 }
 
+/** What makes a view of the events of a workspace, with the settings in force when an event was recorded. */
+export interface Narrowing {
+  deidentify: Deidentifier;
+  settings: DeidentificationSettings;
+}
+
+/** Returns an event that can be read as a view shows it; `address` is the service's address as known to the subscriber. */
+export function toNarrowedEvent(
+  { deidentify, settings }: Narrowing,
+  event: RecordedEvent,
+  { changed, after }: Pick<Change, 'changed' | 'after'>,
+  address?: string,
+): CloudEvent {
+  // What it did not send matters only to these settings.
+  const record = settings === safeHarbor || after === undefined ? undefined : JSON.parse(after.text);
+  return deidentify(event.metadata.workspace, toCloudEvent(event, changed, address), settings, record);
+}
+
 /** A record in a snapshot, as left by the events up to its version. */
 export interface SnapshotLine {
   /** As in its events: `{kind}/{percent-encoded id}`. */
@@ -203,17 +222,19 @@ export interface SnapshotLine {
   record: Record<string, unknown>;
   /** As in its events. */
   pseudonymepoch?: number;
+  /** As in its events. */
+  deidentification?: CloudEvent['deidentification'];
 }
 
-/** Returns a record as a snapshot shows it; with a deidentifier, as its view shows its events. */
+/** Returns a record as a snapshot shows it; with a narrowing, as its view shows events. */
 export function snapshotLine(
   workspace: string,
   { kind, eventType }: CatalogEntry,
   { fields, version, createdAt, updatedAt }: RecordState,
-  deidentify?: Deidentifier,
+  narrowing?: Narrowing,
 ): SnapshotLine {
   const subject = `${kind}/${encodeURIComponent(fields.id)}`;
-  if (deidentify === undefined) {
+  if (narrowing === undefined) {
     return { subject, version, created_at: createdAt, updated_at: updatedAt, record: fields };
   }
   const type = feedEventTypes.find((one) => one.eventType === eventType)?.type as string;
@@ -222,19 +243,18 @@ export function snapshotLine(
     ...{ id: '', source: '', type, subject, sequence: '' },
     datacontenttype: 'application/json',
   } as const;
-  const shown = deidentify(workspace, {
-    ...event,
-    time: updatedAt,
-    data: { version, sent: fields, changed: [] },
-  });
+  const { deidentify, settings } = narrowing;
+  const data = { version, sent: fields, changed: [] };
+  const shown = deidentify(workspace, { ...event, time: updatedAt, data }, settings);
   const { time: created_at } = deidentify(workspace, {
     ...event,
     time: createdAt,
     data: { version, sent: {}, changed: [] },
   });
-  const { subject: hashed, time: updated_at, pseudonymepoch, data } = shown;
+  const { subject: hashed, time: updated_at, pseudonymepoch, deidentification } = shown;
   return {
-    ...{ subject: hashed, version, created_at, updated_at, record: data.sent },
+    ...{ subject: hashed, version, created_at, updated_at, record: shown.data.sent },
     ...(pseudonymepoch !== undefined && { pseudonymepoch }),
+    ...(deidentification !== undefined && { deidentification }),
   };
 }

@@ -28,6 +28,7 @@ import {
 import { identifier } from '../../domain/records/schema/fields.ts';
 import { isTraceparent } from '../../platform/traceparent.ts';
 import type { EventFilter } from '../../storage/eventLog.ts';
+import type { DeidentificationMethod } from './deidentificationSettings.ts';
 import { formatPosition } from './position.ts';
 
 /** A type of event in the stream. */
@@ -100,7 +101,7 @@ export interface EventStreamData {
   changed: string[];
 }
 
-/** An event in the structured JSON form of CloudEvents 1.0, with the extensions `sequence`, `traceparent` and `pseudonymepoch`. */
+/** An event in the structured JSON form of CloudEvents 1.0, with the extensions `sequence`, `traceparent`, `pseudonymepoch` and `deidentification`. */
 export interface CloudEvent {
   specversion: '1.0';
   /** Unique: the id of the request that caused the event. */
@@ -124,6 +125,8 @@ export interface CloudEvent {
   traceparent?: string;
   /** The epoch of the key for the hashes, in the de-identified view: 2, 3, 4 …; absent while the first one is in use. */
   pseudonymepoch?: number;
+  /** In the de-identified view, how the data is de-identified; absent for Safe Harbor. */
+  deidentification?: DeidentificationMethod;
   data: EventStreamData;
 }
 

@@ -13,6 +13,7 @@ import {
   shownNames,
 } from '../../domain/records/schema/deidentification.ts';
 import { type CloudEvent, feedEventTypes, readinessRules, type StreamedEventType } from './cloudEvents.ts';
+import { type DeidentificationSettings, methodOf, safeHarbor } from './deidentificationSettings.ts';
 
 const documentRules: FieldRules = {
   encounter_id: hashed('encounter'),
@@ -45,8 +46,16 @@ export function shownFieldNames(view: NarrowedView, event: EventKind): string[] 
   return shownNames(shownFields(view, event));
 }
 
-/** Returns an event of a workspace as the de-identified view shows it. Pure: equal events give equal results, also in replays. */
-export type Deidentifier = (workspace: string, event: CloudEvent) => CloudEvent;
+/**
+ * Returns an event of a workspace as the view shows it, by the settings in force when it was recorded; `record` has all fields of the record
+ * after the event, of which it may have sent only some. Pure: equal arguments give equal results, also in replays.
+ */
+export type Deidentifier = (
+  workspace: string,
+  event: CloudEvent,
+  settings?: DeidentificationSettings,
+  record?: Readonly<Record<string, unknown>>,
+) => CloudEvent;
 
 /** The key for the hashes. */
 export interface PseudonymKey {
@@ -69,9 +78,17 @@ const PSEUDONYM_LENGTH = 22;
 const CACHED_PSEUDONYMS = 20_000;
 
 const byType = new Map<string, StreamedEventType>(feedEventTypes.map((one) => [one.type, one]));
-const namesByType = (view: NarrowedView) =>
-  new Map(feedEventTypes.map((one) => [one.type, new Set(shownFieldNames(view, one))]));
-const namesIn = { limited: namesByType('limited'), deidentified: namesByType('deidentified') };
+const namesByType = (view: NarrowedView, hasZipAreas: boolean) =>
+  new Map(
+    feedEventTypes.map(
+      (one) => [one.type, new Set(shownNames(shownFields(view, one), hasZipAreas))] as const,
+    ),
+  );
+const namesIn = {
+  limited: namesByType('limited', true),
+  deidentified: namesByType('deidentified', true),
+  withoutZipAreas: namesByType('deidentified', false),
+};
 
 /** Returns the name of the JSON Schema for the `data` of a type in a view. */
 export function narrowedSchemaName(view: NarrowedView, type: string): string {
@@ -81,8 +98,10 @@ export function narrowedSchemaName(view: NarrowedView, type: string): string {
 /**
  * De-identifies according to HIPAA's Safe Harbor (45 CFR 164.514(b)(2)), or makes a limited data set (164.514(e)): of the data,
  * shows only what `shownFields` permits, every id as a keyed hash, and in the first case every date and the event's own time
- * reduced to the year. Each workspace's hashes have their own key, derived from the key and another one in each view, so they join
- * within a workspace and view and nowhere else; from the second epoch on, each event names the epoch.
+ * reduced to the year. Where a workspace shifts dates, those of a patient are shown whole instead, but earlier by a number of days that
+ * is derived from the patient's id, and the event names the method (Expert Determination, 164.514(b)(1)). Each workspace's hashes and
+ * shifts have their own keys, derived from the key, and hashes another one in each view, so they join within a workspace and view and
+ * nowhere else; from the second epoch on, each event names the epoch.
  */
 export function createDeidentifier(
   { key: secret, epoch }: PseudonymKey,
@@ -92,25 +111,29 @@ export function createDeidentifier(
     throw new Error(`the key of the de-identified view must have at least ${MIN_SECRET_BYTES} bytes`);
   }
   const keys = new Map<string, KeyObject>();
-  const keyOf = (workspace: string): KeyObject => {
-    let key = keys.get(workspace);
+  const keyOf = (workspace: string, purpose: string): KeyObject => {
+    const info = `chartledger ${purpose} ${workspace}`;
+    let key = keys.get(info);
     if (key === undefined) {
-      const bytes = hkdfSync('sha256', secret, '', `chartledger ${purposeOf[view]} ${workspace}`, 32);
-      key = createSecretKey(Buffer.from(bytes));
-      keys.set(workspace, key);
+      key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', info, 32)));
+      keys.set(info, key);
     }
     return key;
   };
   const known = new LRUCache<string, string>({ max: CACHED_PSEUDONYMS });
-  return (workspace, event) =>
-    narrow(view, event, workspace, epoch, (kind, id) => {
-      const name = `${workspace}\0${kind}\0${id}`;
-      let pseudonym = known.get(name);
-      if (pseudonym === undefined) {
-        pseudonym = pseudonymOf(keyOf(workspace), kind, id);
-        known.set(name, pseudonym);
-      }
-      return pseudonym;
+  return (workspace, event, settings = safeHarbor, record = event.data.sent) =>
+    narrow(view, event, record, {
+      ...{ workspace, epoch, settings },
+      pseudonym(kind, id) {
+        const name = `${workspace}\0${kind}\0${id}`;
+        let pseudonym = known.get(name);
+        if (pseudonym === undefined) {
+          pseudonym = pseudonymOf(keyOf(workspace, purposeOf[view]), kind, id);
+          known.set(name, pseudonym);
+        }
+        return pseudonym;
+      },
+      shiftOf: (patientId) => shiftOf(keyOf(workspace, 'date shift'), patientId),
     });
 }
 
@@ -120,40 +143,71 @@ function pseudonymOf(key: KeyObject, kind: string, id: string): string {
   return digest.slice(0, PSEUDONYM_LENGTH);
 }
 
+/**
+ * A shifted date is about a year early, so nobody takes it for the date of anything, and in its season; the days around the year are the secret.
+ */
+const LEAST_SHIFT_DAYS = 350;
+const SHIFTS = 31;
+
+/** Returns by how many days the dates of a patient are earlier: 350 to 380. */
+function shiftOf(key: KeyObject, patientId: string): number {
+  return LEAST_SHIFT_DAYS + (createHmac('sha256', key).update(patientId).digest().readUInt32BE() % SHIFTS);
+}
+
 /** Returns what the de-identified view shows of a time (ISO 8601): the beginning of its year. */
 export function beginningOfYear(time: string): string {
   return `${time.slice(0, 4)}-01-01T00:00:00.000Z`;
 }
 
-type Pseudonym = (kind: string, id: string) => string;
+type Pseudonym = DeidentifyContext['pseudonym'];
+
+interface Narrowing {
+  workspace: string;
+  epoch: number;
+  settings: DeidentificationSettings;
+  pseudonym: Pseudonym;
+  shiftOf(patientId: string): number;
+}
+
+/** In which field records name the patient whose dates they have. */
+const patientFields: Readonly<Record<string, string>> = { patient: 'id', encounter: 'patient_id' };
 
 function narrow(
   view: NarrowedView,
   event: CloudEvent,
-  workspace: string,
-  epoch: number,
-  pseudonym: Pseudonym,
+  record: Readonly<Record<string, unknown>>,
+  { workspace, epoch, settings, pseudonym, shiftOf }: Narrowing,
 ): CloudEvent {
   const feedType = byType.get(event.type);
   if (feedType === undefined) throw new Error('not an event of the stream');
-  const context: DeidentifyContext = { year: Number(event.time.slice(0, 4)), pseudonym };
-  const names = namesIn[view].get(event.type);
+  const isLimited = view === 'limited';
+  const isShifted = !isLimited && settings.dates === 'shifted';
+  const patientId = isShifted ? record[patientFields[feedType.kind] ?? ''] : undefined;
+  const context: DeidentifyContext = {
+    year: Number(event.time.slice(0, 4)),
+    zipAreas: settings.zipAreas,
+    shiftDays: typeof patientId === 'string' ? shiftOf(patientId) : undefined,
+    pseudonym,
+  };
+  const hasZipAreas = isLimited || settings.zipAreas.size > 0;
+  const names = namesIn[hasZipAreas ? view : 'withoutZipAreas'].get(event.type);
   return {
     specversion: '1.0',
     id: pseudonym('event', event.id),
     source: `/workspaces/${pseudonym('workspace', workspace)}`,
     type: event.type,
     subject: subjectOf(feedType.kind, event.subject, pseudonym),
-    time: view === 'limited' ? event.time : beginningOfYear(event.time),
+    time: isLimited ? event.time : beginningOfYear(event.time),
     datacontenttype: 'application/json',
     ...(event.dataschema !== undefined && {
       dataschema: event.dataschema.replace(/[^/]*$/, narrowedSchemaName(view, event.type)),
     }),
     sequence: event.sequence,
     ...(epoch > 1 && { pseudonymepoch: epoch }),
+    ...(isShifted && { deidentification: methodOf(settings) }),
     data: {
       version: event.data.version,
-      sent: showFields(shownFields(view, feedType), event.data.sent, context),
+      sent: showFields(shownFields(view, feedType), event.data.sent, context, record),
       changed: event.data.changed.filter((field) => names?.has(field)),
     },
   };

@@ -129,7 +129,7 @@ export class EventStream {
   async deidentifier(view: NarrowedView): Promise<Deidentifier> {
     const key = await this.#pseudonymKey();
     if (this.#pseudonyms?.key.epoch !== key.epoch)
-      this.#pseudonyms = { key, deidentifierOf: lazyDeidentifier(() => key) };
+      this.#pseudonyms = { key, deidentifierOf: lazyDeidentifier(key) };
     return this.#pseudonyms.deidentifierOf(view);
   }
 

@@ -2,19 +2,19 @@ import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import { erasureStep } from '../../domain/events/payloads.ts';
 import { UnknownSchemaVersion, upcast } from '../../domain/events/upcasting.ts';
 import type { NarrowedView } from '../../domain/records/schema/deidentification.ts';
-import { UnreadableError, unavailable } from '../../platform/errors.ts';
+import { asUnreadable, UnreadableError, unavailable } from '../../platform/errors.ts';
 import { retryWhileUnavailable } from '../../platform/retry.ts';
 import type { EventBatch, EventLog } from '../../storage/eventLog.ts';
-import { type Change, type ChangedFields, type ChangeOrError, isUnchanged } from './changedFields.ts';
 import {
-  feedLogTypes,
-  logFilter,
-  type Selection,
-  selectedAs,
-  toCloudEvent,
-  toEnvelope,
-} from './cloudEvents.ts';
+  type Change,
+  type ChangedFields,
+  type ChangeOrError,
+  isUnchanged,
+  toNarrowedEvent,
+} from './changedFields.ts';
+import { feedLogTypes, logFilter, type Selection, selectedAs, toEnvelope } from './cloudEvents.ts';
 import { createDeidentifier, type Deidentifier, type PseudonymKey } from './deidentification.ts';
+import type { DeidentificationHistory, SettingsAt } from './deidentificationSettings.ts';
 import { formatPosition } from './position.ts';
 
 /** A chunk ends with the event that takes it beyond this many bytes. Larger ones cost more to allocate than they save. */
@@ -28,32 +28,36 @@ let scratch = new Uint8Array(4 * CHUNK_BYTES);
 export class EventStreamText {
   readonly events: RecordedEvent[];
   readonly #changes: ChangeOrError[];
-  readonly #deidentifier: DeidentifierOf;
+  readonly #views: Views | undefined;
   readonly #texts = new Map<string, (string | undefined)[]>();
 
-  private constructor(events: RecordedEvent[], changes: ChangeOrError[], deidentifier: DeidentifierOf) {
+  private constructor(events: RecordedEvent[], changes: ChangeOrError[], views: Views | undefined) {
     this.events = events;
     this.#changes = changes;
-    this.#deidentifier = deidentifier;
+    this.#views = views;
   }
 
-  /** Rejects with `unavailable`. */
+  /** `views`: what makes the other views; only where one is read. Rejects with `unavailable`. */
   static async of(
     events: RecordedEvent[],
     changedFields: ChangedFields,
-    deidentifier: DeidentifierOf,
+    views?: NarrowedViews,
   ): Promise<EventStreamText> {
-    return new EventStreamText(events, await changedFields.changes(events), deidentifier);
+    const changes = await changedFields.changes(events);
+    return new EventStreamText(events, changes, views && (await viewsOf(events, views)));
   }
 
   /**
-   * Returns what prevents reporting the event at an index: it is `lost`, because it or an earlier event in its stream is damaged,
-   * and is skipped; or only a newer version of the service can read it, and it must not be skipped, as readers rely on the order.
+   * Returns what prevents reporting the event at an index in a view: it is `lost`, because it or an earlier event in its stream is
+   * damaged, and is skipped; or only a newer version of the service can read it, or what a narrowed view of it depends on cannot be
+   * read, and it must not be skipped, as readers rely on the order.
    */
-  problem(index: number): 'lost' | UnknownSchemaVersion | undefined {
+  problem(index: number, view: Selection['view']): 'lost' | UnreadableError | undefined {
     const change = this.#changes[index];
     if (change instanceof UnknownSchemaVersion) return change;
-    return change instanceof UnreadableError ? 'lost' : undefined;
+    if (change instanceof UnreadableError) return 'lost';
+    const settings = view === 'full' ? undefined : this.#settingsOf(index);
+    return settings instanceof UnreadableError ? settings : undefined;
   }
 
   /** Whether the event at an index, which has no `problem`, changed no field. */
@@ -70,13 +74,21 @@ export class EventStreamText {
     return texts[index];
   }
 
+  #settingsOf(index: number): SettingsAt | UnreadableError | undefined {
+    const { workspace } = (this.events[index] as RecordedEvent).metadata;
+    return this.#views?.settings.get(workspace);
+  }
+
   #format(index: number, view: Selection['view'], address: string): string {
     const event = this.events[index] as RecordedEvent;
-    const { sent, changed } = this.#changes[index] as Change;
+    const change = this.#changes[index] as Change;
+    const { sent, changed } = change;
     if (view !== 'full') {
-      return JSON.stringify(
-        this.#deidentifier(view)(event.metadata.workspace, toCloudEvent(event, changed, address)),
-      );
+      const settingsAt = this.#settingsOf(index);
+      if (this.#views === undefined || typeof settingsAt !== 'function')
+        throw new Error('this view of the event cannot be made');
+      const narrowing = { deidentify: this.#views.deidentifier(view), settings: settingsAt(event.position) };
+      return JSON.stringify(toNarrowedEvent(narrowing, event, change, address));
     }
     const envelope = JSON.stringify(toEnvelope(upcast(event), address));
     // What was sent is most of it, and is already text.
@@ -84,14 +96,39 @@ export class EventStreamText {
   }
 }
 
+/** What makes the narrowed views. */
+export interface NarrowedViews {
+  deidentifier: DeidentifierOf;
+  history: DeidentificationHistory;
+}
+
+/** The same for certain events. */
+interface Views {
+  deidentifier: DeidentifierOf;
+  /** By workspace. */
+  settings: ReadonlyMap<string, SettingsAt | UnreadableError>;
+}
+
+async function viewsOf(
+  events: readonly RecordedEvent[],
+  { deidentifier, history }: NarrowedViews,
+): Promise<Views> {
+  const settings = new Map<string, SettingsAt | UnreadableError>();
+  for (const [workspace, some] of Map.groupBy(events, ({ metadata }) => metadata.workspace)) {
+    const { position } = some.at(-1) as RecordedEvent;
+    settings.set(workspace, await history.of(workspace, position).catch(asUnreadable));
+  }
+  return { deidentifier, settings };
+}
+
 /** Returns what creates a view. */
 type DeidentifierOf = (view: NarrowedView) => Deidentifier;
 
 /** Creates each view on first use. */
-export function lazyDeidentifier(key: () => PseudonymKey): DeidentifierOf {
+export function lazyDeidentifier(key: PseudonymKey): DeidentifierOf {
   const known = new Map<NarrowedView, Deidentifier>();
   return (view) => {
-    const deidentifier = known.get(view) ?? createDeidentifier(key(), view);
+    const deidentifier = known.get(view) ?? createDeidentifier(key, view);
     known.set(view, deidentifier);
     return deidentifier;
   };
@@ -220,7 +257,7 @@ export class CatchUpSubscription {
       if (position > bound) break;
       if (chunk.full || chunk.count === limit) return this.#part(chunk, at, false);
       if (this.#wanted.has(selectedAs(event))) {
-        const problem = text.problem(this.#pending.next);
+        const problem = text.problem(this.#pending.next, this.#selection.view);
         if (problem === undefined) chunk.add(text, this.#pending.next);
         else if (problem !== 'lost') {
           if (at === this.#position) throw problem;
@@ -462,7 +499,7 @@ function chunksOf(
   for (const index of indexes) {
     const event = text.events[index] as RecordedEvent;
     if (!selection.eventTypes.includes(selectedAs(event))) continue;
-    const problem = text.problem(index);
+    const problem = text.problem(index, selection.view);
     if (problem === 'lost') continue;
     if (problem) return 'stop';
     if (chunk.full) {

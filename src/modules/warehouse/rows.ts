@@ -22,6 +22,12 @@ import {
   type Deidentifier,
   type PseudonymKey,
 } from '../eventStream/deidentification.ts';
+import {
+  DeidentificationHistory,
+  type DeidentificationMethod,
+  type SettingsAt,
+  safeHarbor,
+} from '../eventStream/deidentificationSettings.ts';
 import { toLine } from '../integrity/export.ts';
 import { accessTable, columnOf, type SubjectTables, subjectTables } from './tables.ts';
 
@@ -34,7 +40,9 @@ export class WarehouseRows {
   readonly #deidentify: Deidentifier | undefined;
   readonly #hasTimes: boolean;
   readonly #changedFields: ChangedFields;
+  readonly #history: DeidentificationHistory;
   readonly #tables: ReadonlyMap<string, SubjectTables>;
+  #settingsAt: SettingsAt = () => safeHarbor;
   #changes = new Map<string, TableChanges>();
   /** Events that contributed since the last `take`. */
   events = 0;
@@ -46,6 +54,7 @@ export class WarehouseRows {
     if (view !== 'full' && pseudonyms) this.#deidentify = createDeidentifier(pseudonyms, view);
     this.#hasTimes = view !== 'deidentified';
     this.#changedFields = new ChangedFields(eventLog);
+    this.#history = new DeidentificationHistory(eventLog);
     this.#tables = subjectTables(view);
   }
 
@@ -64,6 +73,7 @@ export class WarehouseRows {
   async add(batch: EventBatch): Promise<void> {
     const read = batch.events.filter(({ type }) => feedLogTypes.has(type));
     const changes = await this.#changedFields.changes(read);
+    if (this.#deidentify) this.#settingsAt = await this.#history.of(this.#workspace, batch.position);
     const changeOf = new Map(read.map((event, index) => [event.position, changes[index]]));
     for (const event of inLogOrder(batch)) {
       if (!('data' in event)) this.#count(event.stream, event.position);
@@ -113,7 +123,13 @@ export class WarehouseRows {
     if (current === undefined || change.after === undefined) return;
     const { createdAt, updatedAt, erased, removed } = change.after;
     const times = { created_at: this.#time(createdAt), updated_at: this.#time(updatedAt) };
-    const cells = { ...fields, id, version: shown.data.version, ...times };
+    const cells = {
+      ...fields,
+      id,
+      version: shown.data.version,
+      ...times,
+      deidentification: methodShown(shown),
+    };
     this.#set(current, id, erased || removed ? null : rowOf(current.columns, cells));
   }
 
@@ -125,6 +141,7 @@ export class WarehouseRows {
       recorded_at: shown.time,
       event_id: shown.id,
       changed: shown.data.changed.join(' '),
+      deidentification: methodShown(shown),
       principal_type: metadata.principal.type,
       principal_id: metadata.principal.id,
       source_id: metadata.source?.id,
@@ -140,7 +157,7 @@ export class WarehouseRows {
       const fields = JSON.parse(after.text) as RecordFields;
       cloudEvent.data.sent = kind === 'document' ? fields : viewRecord({ kind, fields });
     }
-    return this.#deidentify?.(this.#workspace, cloudEvent) ?? cloudEvent;
+    return this.#deidentify?.(this.#workspace, cloudEvent, this.#settingsAt(event.position)) ?? cloudEvent;
   }
 
   #time(time: string): string {
@@ -157,6 +174,11 @@ export class WarehouseRows {
     }
     for (const { position } of tombstones.flatMap(placesListedIn)) this.#set(log, BigInt(position), null);
   }
+}
+
+/** Returns by which method the data of a row of the de-identified view is de-identified. */
+function methodShown({ deidentification }: CloudEvent): DeidentificationMethod {
+  return deidentification ?? 'safe_harbor';
 }
 
 /** Whether an access is the writing of a warehouse: it has no row, so that writing one does not change it. */

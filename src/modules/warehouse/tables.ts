@@ -102,14 +102,15 @@ function tablesOf(kind: string, name: string, fields: Column[], view: EventView)
     fields.filter((one) => one.name !== 'id'),
     feedEventTypes.filter((one) => one.kind === kind),
   );
+  const method = view === 'deidentified' ? [column('deidentification')] : [];
   const log = (logName: string): Table => ({
     name: logName,
     type: 'log',
-    columns: [...eventColumns[view === 'full' ? view : 'narrowed'], ...shown],
+    columns: [...eventColumns[view === 'full' ? view : 'narrowed'], ...method, ...shown],
   });
   if (kind === 'readiness') return { log: log(name) };
   return {
-    current: { name, type: 'current', columns: [...recordColumns, ...shown] },
+    current: { name, type: 'current', columns: [...recordColumns, ...method, ...shown] },
     log: log(`${kind}_versions`),
   };
 }

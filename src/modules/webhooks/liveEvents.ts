@@ -5,7 +5,7 @@ import { retryWhileUnavailable } from '../../platform/retry.ts';
 import type { EventBatch, EventFilter, EventLog } from '../../storage/eventLog.ts';
 import type { ChangedFields, ChangeOrError } from '../eventStream/changedFields.ts';
 import { feedLogTypes, logFilter, selectedAs } from '../eventStream/cloudEvents.ts';
-import type { ReportedChange } from './messages.ts';
+import { type ReportedChange, reported } from './messages.ts';
 import type { Webhook } from './webhook.ts';
 
 /** A webhook that follows the end of the log. */
@@ -131,11 +131,7 @@ export class LiveEvents {
       // An event that only a newer version of the service can read must not be skipped.
       const isTaken =
         !(change instanceof UnreadableError) &&
-        subscriber.offer(
-          event,
-          { changed: change.changed, isFirst: change.isFirst },
-          this.#position as Position,
-        );
+        subscriber.offer(event, reported(change), this.#position as Position);
       if (isTaken) continue;
       this.delete(subscriber);
       subscriber.leftBehind();

@@ -4,18 +4,22 @@ import { type DisclosedRange, type DisclosureTerms, erasureStep } from '../../do
 import { version } from '../../platform/version.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
-import type { Change } from '../eventStream/changedFields.ts';
+import { type Change, type Narrowing, toNarrowedEvent } from '../eventStream/changedFields.ts';
 import {
   type CloudEvent,
   type EventStreamData,
   feedEventTypes,
   toCloudEvent,
 } from '../eventStream/cloudEvents.ts';
-import type { Deidentifier } from '../eventStream/deidentification.ts';
 import { filterTypes, serviceCaller, type Webhook, type WebhookRequest } from './webhook.ts';
 
 /** What a message reports of a change. */
-export type ReportedChange = Pick<Change, 'changed' | 'isFirst'>;
+export type ReportedChange = Pick<Change, 'changed' | 'isFirst' | 'after'>;
+
+/** Returns what is kept of a change until it is reported: what was sent is in the event, and not held twice. */
+export function reported({ changed, isFirst, after }: Change): ReportedChange {
+  return { changed, isFirst, ...(after && { after }) };
+}
 
 /** Of a message's body, in UTF-8. */
 export const MAX_BODY_BYTES = 256 * 1024;
@@ -53,18 +57,19 @@ export function messageId(webhookId: string, eventId: string): string {
 
 /**
  * Returns the message that tells a webhook of an event of one of the `feedEventTypes`; `change` is what it did,
- * `publicUrl` is where receivers find the service. Anything larger than `MAX_BODY_BYTES` is sent as a reference,
+ * `narrowing` what makes the view of the payload, except for the full one and a reference; `publicUrl` is where receivers find the service. Anything larger than `MAX_BODY_BYTES` is sent as a reference,
  * marked `truncated`.
  */
 export function buildMessage(
   { id, payload }: Pick<Webhook, 'id' | 'payload'>,
   event: RecordedEvent,
   change: ReportedChange,
-  deidentify: Deidentifier,
+  narrowing: Narrowing | undefined,
   publicUrl?: string,
 ): WebhookMessage {
-  const full = toCloudEvent(event, change.changed, publicUrl);
-  const shown = payload === 'deidentified' ? deidentify(event.metadata.workspace, full) : full;
+  const shown = narrowing
+    ? toNarrowedEvent(narrowing, event, change, publicUrl)
+    : toCloudEvent(event, change.changed, publicUrl);
   const outcome = outcomeOf(event, change);
   const body = bodyOf(shown, outcome, payload === 'reference');
   return { id: messageId(id, event.id), body, traceparent: shown.traceparent };

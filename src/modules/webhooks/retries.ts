@@ -7,9 +7,8 @@ import { measurements } from '../../platform/metrics/metrics.ts';
 import { traced } from '../../platform/tracing.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { Clock } from '../../storage/rateLimiters.ts';
-import type { Change, ChangedFields, ChangeOrError } from '../eventStream/changedFields.ts';
+import type { Change, ChangedFields, ChangeOrError, Narrowing } from '../eventStream/changedFields.ts';
 import { feedEventType } from '../eventStream/cloudEvents.ts';
-import type { Deidentifier } from '../eventStream/deidentification.ts';
 import { formatPosition } from '../eventStream/position.ts';
 import {
   type Attempt,
@@ -40,8 +39,8 @@ interface MessagePorts {
   /** Where receivers find the service; messages name the schema of their data only where that is known. */
   publicUrl?: string | undefined;
   secretsKeys: SecretsKeys;
-  /** Resolves with the de-identified view, made when it is first asked for. */
-  deidentifier(): Promise<Deidentifier>;
+  /** Resolves with what makes the de-identified view of an event. */
+  narrowing(event: RecordedEvent): Promise<Narrowing>;
 }
 
 /** An event to tell the webhook of. */
@@ -109,8 +108,8 @@ export class MessageDelivery {
   /** Tells a webhook of an event, once; `onSent` as of `WebhookSender.send`. Throws when only a newer version of the service can read the event. */
   async deliver(webhook: Webhook, notification: Notification, onSent: () => void): Promise<Outcome> {
     const { event, change, tries } = notification;
-    const deidentify = webhook.payload === 'deidentified' ? await this.#ports.deidentifier() : refuse;
-    const message = buildMessage(webhook, event, change, deidentify, this.#ports.publicUrl);
+    const narrowing = webhook.payload === 'deidentified' ? await this.#ports.narrowing(event) : undefined;
+    const message = buildMessage(webhook, event, change, narrowing, this.#ports.publicUrl);
     const attempt = await this.#send(webhook, message, onSent);
     if (attempt === undefined) return { kind: 'ended', gone: false };
     const failed = isSuccess(attempt) ? undefined : this.#afterFailure(notification, attempt);
@@ -234,10 +233,6 @@ function shownEvent(event: RecordedEvent): Partial<NewAttempt['shown']> {
     position: formatPosition(event.position),
   };
 }
-
-const refuse: Deidentifier = () => {
-  throw new Error('the messages of this webhook are not de-identified');
-};
 
 /** Events of a waiting record that are read at once. */
 const PAGE = 20;

@@ -7,7 +7,7 @@ import type { Clock } from '../../storage/rateLimiters.ts';
 import { SentEvents } from '../audit/accessIndex.ts';
 import { type ChangeOrError, isUnchanged } from '../eventStream/changedFields.ts';
 import { feedLogTypes, logFilter, selectedAs } from '../eventStream/cloudEvents.ts';
-import type { ReportedChange } from './messages.ts';
+import { type ReportedChange, reported } from './messages.ts';
 import {
   type DeliveryPredicate,
   MessageDelivery,
@@ -415,8 +415,7 @@ export class DeliverySession {
         if (this.#eventTypes.has(selectedAs(event))) {
           if (change instanceof UnknownSchemaVersion) return this.#waitForUpgrade(change);
           if (change instanceof UnreadableError) onUnreadable(id, event);
-          // What was sent is in the event: it is not held twice.
-          else await this.#enqueue(event, { changed: change.changed, isFirst: change.isFirst });
+          else await this.#enqueue(event, reported(change));
         }
         if (signal.aborted) return;
         this.#followed = event.position;

@@ -2523,6 +2523,30 @@ class ConsumerRemoved(TypedDict):
     message: str
 
 
+class Deidentification(TypedDict):
+    """How the de-identified view of a workspace is made."""
+
+    # How the view is de-identified (45 CFR 164.514(b))
+    method: Literal["safe_harbor", "expert_determination"]
+    # `years`: only the years of dates (Safe Harbor, 45 CFR 164.514(b)(2)); `shifted`: all dates of a patient earlier by the same secret number of days, which is not Safe Harbor (Expert Determination, 164.514(b)(1))
+    dates: Literal["years", "shifted"]
+    # The expert determination that shifted dates rest on
+    determination: str | None
+    # The first three digits of the ZIP codes in whose area more than 20,000 people live, according to the Census; for others, the view has `000`. Empty: the view has no ZIP codes
+    zip_areas: list[str]
+
+
+class DeidentificationChanges(TypedDict):
+    """What is to be set."""
+
+    # `years`: only the years of dates (Safe Harbor, 45 CFR 164.514(b)(2)); `shifted`: all dates of a patient earlier by the same secret number of days, which is not Safe Harbor (Expert Determination, 164.514(b)(1))
+    dates: NotRequired[Literal["years", "shifted"]]
+    # The expert determination that shifted dates rest on
+    determination: NotRequired[str]
+    # The first three digits of the ZIP codes in whose area more than 20,000 people live, according to the Census; for others, the view has `000`. Empty: the view has no ZIP codes
+    zip_areas: NotRequired[list[str]]
+
+
 class RefusedRequestPage(TypedDict):
     """A page of refused requests, newest first."""
 
@@ -2887,6 +2911,8 @@ class ReferencePayerUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -2920,6 +2946,8 @@ class PayerUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -2939,6 +2967,8 @@ class DeidentifiedPayerUpsertedEventDataSent(TypedDict):
     ] | None]
     # A USPS state code; other values are omitted
     state: NotRequired[State | None]
+    # The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+    zip_code: NotRequired[str | None]
     # A two-letter country code; other values are omitted
     country: NotRequired[str | None]
 
@@ -2949,7 +2979,7 @@ class DeidentifiedPayerUpsertedEventData(TypedDict):
     # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedPayerUpsertedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
-    changed: list[Literal["id", "payer_type", "state", "country"]]
+    changed: list[Literal["id", "payer_type", "state", "zip_code", "country"]]
 
 
 class DeidentifiedPayerUpsertedEvent(TypedDict):
@@ -2966,6 +2996,8 @@ class DeidentifiedPayerUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -2988,6 +3020,8 @@ class ReferencePatientUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3021,6 +3055,8 @@ class PatientUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3035,15 +3071,17 @@ class DeidentifiedInsurance(TypedDict):
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     payer_id: str
-    # Only the year; years that would reveal an age of 90 or more are grouped
+    # Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
     effective_date: NotRequired[str | None]
-    # Only the year; years that would reveal an age of 90 or more are grouped
+    # Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
     termination_date: NotRequired[str | None]
     subscriber_relationship: NotRequired[Literal["self", "spouse", "child", "other"] | None]
-    # Only the year; years that would reveal an age of 90 or more are grouped
+    # Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
     subscriber_date_of_birth: NotRequired[str | None]
     # A USPS state code; other values are omitted
     subscriber_state: NotRequired[State | None]
+    # The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+    subscriber_zip_code: NotRequired[str | None]
     # A two-letter country code; other values are omitted
     subscriber_country: NotRequired[str | None]
 
@@ -3053,11 +3091,13 @@ class DeidentifiedPatientUpsertedEventDataSent(TypedDict):
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
-    # Only the year; years that would reveal an age of 90 or more are grouped
+    # Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
     date_of_birth: NotRequired[str]
     gender: NotRequired[Literal["male", "female", "other"] | None]
     # A USPS state code; other values are omitted
     state: NotRequired[State | None]
+    # The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+    zip_code: NotRequired[str | None]
     # A two-letter country code; other values are omitted
     country: NotRequired[str | None]
     # A patient's insurance, de-identified.
@@ -3077,17 +3117,19 @@ class DeidentifiedPatientUpsertedEventData(TypedDict):
     sent: DeidentifiedPatientUpsertedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
-        "id", "date_of_birth", "gender", "state", "country", "primary_insurance.payer_id",
+        "id", "date_of_birth", "gender", "state", "zip_code", "country", "primary_insurance.payer_id",
         "primary_insurance.effective_date", "primary_insurance.termination_date",
         "primary_insurance.subscriber_relationship", "primary_insurance.subscriber_date_of_birth",
-        "primary_insurance.subscriber_state", "primary_insurance.subscriber_country",
-        "secondary_insurance.payer_id", "secondary_insurance.effective_date",
-        "secondary_insurance.termination_date", "secondary_insurance.subscriber_relationship",
-        "secondary_insurance.subscriber_date_of_birth", "secondary_insurance.subscriber_state",
+        "primary_insurance.subscriber_state", "primary_insurance.subscriber_zip_code",
+        "primary_insurance.subscriber_country", "secondary_insurance.payer_id",
+        "secondary_insurance.effective_date", "secondary_insurance.termination_date",
+        "secondary_insurance.subscriber_relationship", "secondary_insurance.subscriber_date_of_birth",
+        "secondary_insurance.subscriber_state", "secondary_insurance.subscriber_zip_code",
         "secondary_insurance.subscriber_country", "tertiary_insurance.payer_id",
         "tertiary_insurance.effective_date", "tertiary_insurance.termination_date",
         "tertiary_insurance.subscriber_relationship", "tertiary_insurance.subscriber_date_of_birth",
-        "tertiary_insurance.subscriber_state", "tertiary_insurance.subscriber_country", "merged_into",
+        "tertiary_insurance.subscriber_state", "tertiary_insurance.subscriber_zip_code",
+        "tertiary_insurance.subscriber_country", "merged_into",
     ]]
 
 
@@ -3105,6 +3147,8 @@ class DeidentifiedPatientUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3127,6 +3171,8 @@ class ReferenceProviderUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3160,6 +3206,8 @@ class ProviderUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3182,6 +3230,8 @@ class DeidentifiedProviderUpsertedEventDataSent(TypedDict):
     taxonomy_code: NotRequired[str | None]
     # A USPS state code; other values are omitted
     state: NotRequired[State | None]
+    # The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+    zip_code: NotRequired[str | None]
     # A two-letter country code; other values are omitted
     country: NotRequired[str | None]
 
@@ -3192,7 +3242,9 @@ class DeidentifiedProviderUpsertedEventData(TypedDict):
     # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedProviderUpsertedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
-    changed: list[Literal["id", "role", "taxonomy_code", "state", "country"]]
+    changed: list[Literal[
+        "id", "role", "taxonomy_code", "state", "zip_code", "country",
+    ]]
 
 
 class DeidentifiedProviderUpsertedEvent(TypedDict):
@@ -3209,6 +3261,8 @@ class DeidentifiedProviderUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3231,6 +3285,8 @@ class ReferenceFacilityUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3264,6 +3320,8 @@ class FacilityUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3284,6 +3342,8 @@ class DeidentifiedFacilityUpsertedEventDataSent(TypedDict):
     ] | None]
     # A USPS state code; other values are omitted
     state: NotRequired[State | None]
+    # The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+    zip_code: NotRequired[str | None]
     # A two-letter country code; other values are omitted
     country: NotRequired[str | None]
 
@@ -3294,7 +3354,7 @@ class DeidentifiedFacilityUpsertedEventData(TypedDict):
     # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedFacilityUpsertedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
-    changed: list[Literal["id", "facility_type", "state", "country"]]
+    changed: list[Literal["id", "facility_type", "state", "zip_code", "country"]]
 
 
 class DeidentifiedFacilityUpsertedEvent(TypedDict):
@@ -3311,6 +3371,8 @@ class DeidentifiedFacilityUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3333,6 +3395,8 @@ class ReferenceEncounterUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3366,6 +3430,8 @@ class EncounterUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3388,14 +3454,14 @@ class DeidentifiedEncounterUpsertedEventDataSent(TypedDict):
     rendering_provider_id: NotRequired[str | None]
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     facility_id: NotRequired[str | None]
-    # Only the year; years that would reveal an age of 90 or more are grouped
+    # Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
     date_of_service: NotRequired[str | None]
     visit_type: NotRequired[Literal[
         "office_visit", "telehealth", "inpatient", "outpatient", "emergency", "observation", "surgical",
     ] | None]
     # `true` marks the encounter ready for the billing workflow
     is_completed: NotRequired[bool | None]
-    # Only the year; years that would reveal an age of 90 or more are grouped
+    # Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
     voided_at: NotRequired[str | None]
 
 
@@ -3425,6 +3491,8 @@ class DeidentifiedEncounterUpsertedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3447,6 +3515,8 @@ class ReferenceDocumentUploadedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3496,6 +3566,8 @@ class DocumentUploadedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3540,6 +3612,8 @@ class DeidentifiedDocumentUploadedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3562,6 +3636,8 @@ class ReferenceDocumentRemovedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3602,6 +3678,8 @@ class DocumentRemovedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3643,6 +3721,8 @@ class DeidentifiedDocumentRemovedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3665,6 +3745,8 @@ class ReferencePayerErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3703,6 +3785,8 @@ class PayerErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3725,7 +3809,7 @@ class DeidentifiedPayerErasedEventData(TypedDict):
     # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedPayerErasedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
-    changed: list[Literal["id", "payer_type", "state", "country"]]
+    changed: list[Literal["id", "payer_type", "state", "zip_code", "country"]]
 
 
 class DeidentifiedPayerErasedEvent(TypedDict):
@@ -3742,6 +3826,8 @@ class DeidentifiedPayerErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3764,6 +3850,8 @@ class ReferencePatientErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3802,6 +3890,8 @@ class PatientErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3825,17 +3915,19 @@ class DeidentifiedPatientErasedEventData(TypedDict):
     sent: DeidentifiedPatientErasedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
-        "id", "date_of_birth", "gender", "state", "country", "primary_insurance.payer_id",
+        "id", "date_of_birth", "gender", "state", "zip_code", "country", "primary_insurance.payer_id",
         "primary_insurance.effective_date", "primary_insurance.termination_date",
         "primary_insurance.subscriber_relationship", "primary_insurance.subscriber_date_of_birth",
-        "primary_insurance.subscriber_state", "primary_insurance.subscriber_country",
-        "secondary_insurance.payer_id", "secondary_insurance.effective_date",
-        "secondary_insurance.termination_date", "secondary_insurance.subscriber_relationship",
-        "secondary_insurance.subscriber_date_of_birth", "secondary_insurance.subscriber_state",
+        "primary_insurance.subscriber_state", "primary_insurance.subscriber_zip_code",
+        "primary_insurance.subscriber_country", "secondary_insurance.payer_id",
+        "secondary_insurance.effective_date", "secondary_insurance.termination_date",
+        "secondary_insurance.subscriber_relationship", "secondary_insurance.subscriber_date_of_birth",
+        "secondary_insurance.subscriber_state", "secondary_insurance.subscriber_zip_code",
         "secondary_insurance.subscriber_country", "tertiary_insurance.payer_id",
         "tertiary_insurance.effective_date", "tertiary_insurance.termination_date",
         "tertiary_insurance.subscriber_relationship", "tertiary_insurance.subscriber_date_of_birth",
-        "tertiary_insurance.subscriber_state", "tertiary_insurance.subscriber_country", "merged_into",
+        "tertiary_insurance.subscriber_state", "tertiary_insurance.subscriber_zip_code",
+        "tertiary_insurance.subscriber_country", "merged_into",
     ]]
 
 
@@ -3853,6 +3945,8 @@ class DeidentifiedPatientErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3875,6 +3969,8 @@ class ReferenceProviderErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3913,6 +4009,8 @@ class ProviderErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3935,7 +4033,9 @@ class DeidentifiedProviderErasedEventData(TypedDict):
     # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedProviderErasedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
-    changed: list[Literal["id", "role", "taxonomy_code", "state", "country"]]
+    changed: list[Literal[
+        "id", "role", "taxonomy_code", "state", "zip_code", "country",
+    ]]
 
 
 class DeidentifiedProviderErasedEvent(TypedDict):
@@ -3952,6 +4052,8 @@ class DeidentifiedProviderErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -3974,6 +4076,8 @@ class ReferenceFacilityErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4012,6 +4116,8 @@ class FacilityErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4034,7 +4140,7 @@ class DeidentifiedFacilityErasedEventData(TypedDict):
     # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
     sent: DeidentifiedFacilityErasedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
-    changed: list[Literal["id", "facility_type", "state", "country"]]
+    changed: list[Literal["id", "facility_type", "state", "zip_code", "country"]]
 
 
 class DeidentifiedFacilityErasedEvent(TypedDict):
@@ -4051,6 +4157,8 @@ class DeidentifiedFacilityErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4073,6 +4181,8 @@ class ReferenceEncounterErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4111,6 +4221,8 @@ class EncounterErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4153,6 +4265,8 @@ class DeidentifiedEncounterErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4175,6 +4289,8 @@ class ReferenceDocumentErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4215,6 +4331,8 @@ class DocumentErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4256,6 +4374,8 @@ class DeidentifiedDocumentErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4278,6 +4398,8 @@ class ReferenceEncounterBilledEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4330,6 +4452,8 @@ class EncounterBilledEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4382,6 +4506,8 @@ class DeidentifiedEncounterBilledEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4404,6 +4530,8 @@ class ReferenceEncounterBillingChangeAcknowledgedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4456,6 +4584,8 @@ class EncounterBillingChangeAcknowledgedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4508,6 +4638,8 @@ class DeidentifiedEncounterBillingChangeAcknowledgedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4530,6 +4662,8 @@ class ReferenceEncounterFindingAnsweredEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4590,6 +4724,8 @@ class EncounterFindingAnsweredEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4641,6 +4777,8 @@ class DeidentifiedEncounterFindingAnsweredEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4663,6 +4801,8 @@ class ReferenceEncounterClaimOutcomeReportedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4726,6 +4866,8 @@ class EncounterClaimOutcomeReportedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4769,6 +4911,8 @@ class DeidentifiedEncounterClaimOutcomeReportedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4791,6 +4935,8 @@ class ReferenceEncounterReadinessChangedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4838,6 +4984,8 @@ class EncounterReadinessChangedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4886,6 +5034,8 @@ class DeidentifiedEncounterReadinessChangedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4908,6 +5058,8 @@ class ReferenceEncounterReadinessErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4946,6 +5098,8 @@ class EncounterReadinessErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -4985,6 +5139,8 @@ class DeidentifiedEncounterReadinessErasedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -5007,6 +5163,8 @@ class ReferenceReadinessRulesAppliedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -5071,6 +5229,8 @@ class ReadinessRulesAppliedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year
@@ -5136,6 +5296,8 @@ class DeidentifiedReadinessRulesAppliedEvent(TypedDict):
     traceparent: NotRequired[str]
     # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
     # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; in the payload `deidentified`, only the year

@@ -1540,6 +1540,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/deidentification": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how the de-identified view is made
+         * @description What the workspace has set, for the events that are recorded from now on.
+         *
+         *     Needs the permission `settings`.
+         */
+        get: operations["readDeidentification"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Set how the de-identified view is made
+         * @description Applies to the events that are recorded from then on, and to snapshots; what is not given stays as it is. Shifted dates need a `determination`: they are de-identified only if an expert has determined so (45 CFR 164.514(b)(1)), and every event says so.
+         *
+         *     Needs the permission `settings`.
+         */
+        patch: operations["setDeidentification"];
+        trace?: never;
+    };
     "/integration/requests": {
         parameters: {
             query?: never;
@@ -5657,6 +5685,53 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description How the de-identified view of a workspace is made. */
+        Deidentification: {
+            /**
+             * @description How the view is de-identified (45 CFR 164.514(b))
+             * @enum {string}
+             */
+            method: "safe_harbor" | "expert_determination";
+            /**
+             * @description `years`: only the years of dates (Safe Harbor, 45 CFR 164.514(b)(2)); `shifted`: all dates of a patient earlier by the same secret number of days, which is not Safe Harbor (Expert Determination, 164.514(b)(1))
+             * @enum {string}
+             */
+            dates: "years" | "shifted";
+            /**
+             * @description The expert determination that shifted dates rest on
+             * @example Report of J. Doe, PhD, of 2026-02-01
+             */
+            determination: string | null;
+            /**
+             * @description The first three digits of the ZIP codes in whose area more than 20,000 people live, according to the Census; for others, the view has `000`. Empty: the view has no ZIP codes
+             * @example [
+             *       "680",
+             *       "681"
+             *     ]
+             */
+            zip_areas: string[];
+        };
+        /** @description What is to be set. */
+        DeidentificationChanges: {
+            /**
+             * @description `years`: only the years of dates (Safe Harbor, 45 CFR 164.514(b)(2)); `shifted`: all dates of a patient earlier by the same secret number of days, which is not Safe Harbor (Expert Determination, 164.514(b)(1))
+             * @enum {string}
+             */
+            dates?: "years" | "shifted";
+            /**
+             * @description The expert determination that shifted dates rest on
+             * @example Report of J. Doe, PhD, of 2026-02-01
+             */
+            determination?: string;
+            /**
+             * @description The first three digits of the ZIP codes in whose area more than 20,000 people live, according to the Census; for others, the view has `000`. Empty: the view has no ZIP codes
+             * @example [
+             *       "680",
+             *       "681"
+             *     ]
+             */
+            zip_areas?: string[];
+        };
         /** @description A page of refused requests, newest first. */
         RefusedRequestPage: {
             items: components["schemas"]["RefusedRequest"][];
@@ -9518,6 +9593,71 @@ export interface operations {
             };
         };
     };
+    readDeidentification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deidentification"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    setDeidentification: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A unique name for this request: 1 to 255 printable ASCII characters, such as a UUID. If the request is sent again with the same key within 24 hours, nothing is written and the response is the same as the first time. Each API key has its own idempotency keys */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeidentificationChanges"];
+            };
+        };
+        responses: {
+            /** @description The settings, now in force. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deidentification"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     listRefusedRequests: {
         parameters: {
             query?: {
@@ -9992,6 +10132,11 @@ export interface operations {
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
+                    /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
@@ -10047,13 +10192,18 @@ export interface operations {
                              */
                             state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
                             /**
+                             * @description The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+                             * @example 681
+                             */
+                            zip_code?: string | null;
+                            /**
                              * @description A two-letter country code; other values are omitted
                              * @example US
                              */
                             country?: string | null;
                         };
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
-                        changed: ("id" | "payer_type" | "state" | "country")[];
+                        changed: ("id" | "payer_type" | "state" | "zip_code" | "country")[];
                     };
                 };
             };
@@ -10092,6 +10242,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -10140,7 +10295,7 @@ export interface operations {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             id: string;
                             /**
-                             * @description Only the year; years that would reveal an age of 90 or more are grouped
+                             * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                              * @example 1984
                              */
                             date_of_birth?: string;
@@ -10156,6 +10311,11 @@ export interface operations {
                              */
                             state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
                             /**
+                             * @description The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+                             * @example 681
+                             */
+                            zip_code?: string | null;
+                            /**
                              * @description A two-letter country code; other values are omitted
                              * @example US
                              */
@@ -10168,12 +10328,12 @@ export interface operations {
                                 /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                                 payer_id: string;
                                 /**
-                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                                  * @example 1984
                                  */
                                 effective_date?: string | null;
                                 /**
-                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                                  * @example 1984
                                  */
                                 termination_date?: string | null;
@@ -10183,7 +10343,7 @@ export interface operations {
                                  */
                                 subscriber_relationship?: "self" | "spouse" | "child" | "other" | null;
                                 /**
-                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                                  * @example 1984
                                  */
                                 subscriber_date_of_birth?: string | null;
@@ -10193,6 +10353,11 @@ export interface operations {
                                  * @enum {string|null}
                                  */
                                 subscriber_state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                                /**
+                                 * @description The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+                                 * @example 681
+                                 */
+                                subscriber_zip_code?: string | null;
                                 /**
                                  * @description A two-letter country code; other values are omitted
                                  * @example US
@@ -10207,12 +10372,12 @@ export interface operations {
                                 /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                                 payer_id: string;
                                 /**
-                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                                  * @example 1984
                                  */
                                 effective_date?: string | null;
                                 /**
-                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                                  * @example 1984
                                  */
                                 termination_date?: string | null;
@@ -10222,7 +10387,7 @@ export interface operations {
                                  */
                                 subscriber_relationship?: "self" | "spouse" | "child" | "other" | null;
                                 /**
-                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                                  * @example 1984
                                  */
                                 subscriber_date_of_birth?: string | null;
@@ -10232,6 +10397,11 @@ export interface operations {
                                  * @enum {string|null}
                                  */
                                 subscriber_state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                                /**
+                                 * @description The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+                                 * @example 681
+                                 */
+                                subscriber_zip_code?: string | null;
                                 /**
                                  * @description A two-letter country code; other values are omitted
                                  * @example US
@@ -10246,12 +10416,12 @@ export interface operations {
                                 /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                                 payer_id: string;
                                 /**
-                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                                  * @example 1984
                                  */
                                 effective_date?: string | null;
                                 /**
-                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                                  * @example 1984
                                  */
                                 termination_date?: string | null;
@@ -10261,7 +10431,7 @@ export interface operations {
                                  */
                                 subscriber_relationship?: "self" | "spouse" | "child" | "other" | null;
                                 /**
-                                 * @description Only the year; years that would reveal an age of 90 or more are grouped
+                                 * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                                  * @example 1984
                                  */
                                 subscriber_date_of_birth?: string | null;
@@ -10272,6 +10442,11 @@ export interface operations {
                                  */
                                 subscriber_state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
                                 /**
+                                 * @description The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+                                 * @example 681
+                                 */
+                                subscriber_zip_code?: string | null;
+                                /**
                                  * @description A two-letter country code; other values are omitted
                                  * @example US
                                  */
@@ -10281,7 +10456,7 @@ export interface operations {
                             merged_into?: string | null;
                         };
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
-                        changed: ("id" | "date_of_birth" | "gender" | "state" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_country" | "merged_into")[];
+                        changed: ("id" | "date_of_birth" | "gender" | "state" | "zip_code" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_zip_code" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_zip_code" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_zip_code" | "tertiary_insurance.subscriber_country" | "merged_into")[];
                     };
                 };
             };
@@ -10320,6 +10495,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -10384,13 +10564,18 @@ export interface operations {
                              */
                             state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
                             /**
+                             * @description The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+                             * @example 681
+                             */
+                            zip_code?: string | null;
+                            /**
                              * @description A two-letter country code; other values are omitted
                              * @example US
                              */
                             country?: string | null;
                         };
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
-                        changed: ("id" | "role" | "taxonomy_code" | "state" | "country")[];
+                        changed: ("id" | "role" | "taxonomy_code" | "state" | "zip_code" | "country")[];
                     };
                 };
             };
@@ -10429,6 +10614,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -10488,13 +10678,18 @@ export interface operations {
                              */
                             state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
                             /**
+                             * @description The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas
+                             * @example 681
+                             */
+                            zip_code?: string | null;
+                            /**
                              * @description A two-letter country code; other values are omitted
                              * @example US
                              */
                             country?: string | null;
                         };
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
-                        changed: ("id" | "facility_type" | "state" | "country")[];
+                        changed: ("id" | "facility_type" | "state" | "zip_code" | "country")[];
                     };
                 };
             };
@@ -10533,6 +10728,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -10589,7 +10789,7 @@ export interface operations {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
                             facility_id?: string | null;
                             /**
-                             * @description Only the year; years that would reveal an age of 90 or more are grouped
+                             * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                              * @example 1984
                              */
                             date_of_service?: string | null;
@@ -10604,7 +10804,7 @@ export interface operations {
                              */
                             is_completed?: boolean | null;
                             /**
-                             * @description Only the year; years that would reveal an age of 90 or more are grouped
+                             * @description Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped
                              * @example 1984
                              */
                             voided_at?: string | null;
@@ -10649,6 +10849,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -10782,6 +10987,11 @@ export interface operations {
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
+                    /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
@@ -10883,6 +11093,11 @@ export interface operations {
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
+                    /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
@@ -10937,7 +11152,7 @@ export interface operations {
                             id: string;
                         };
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
-                        changed: ("id" | "payer_type" | "state" | "country")[];
+                        changed: ("id" | "payer_type" | "state" | "zip_code" | "country")[];
                     };
                 };
             };
@@ -10976,6 +11191,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -11031,7 +11251,7 @@ export interface operations {
                             id: string;
                         };
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
-                        changed: ("id" | "date_of_birth" | "gender" | "state" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_country" | "merged_into")[];
+                        changed: ("id" | "date_of_birth" | "gender" | "state" | "zip_code" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_zip_code" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_zip_code" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_zip_code" | "tertiary_insurance.subscriber_country" | "merged_into")[];
                     };
                 };
             };
@@ -11070,6 +11290,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -11125,7 +11350,7 @@ export interface operations {
                             id: string;
                         };
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
-                        changed: ("id" | "role" | "taxonomy_code" | "state" | "country")[];
+                        changed: ("id" | "role" | "taxonomy_code" | "state" | "zip_code" | "country")[];
                     };
                 };
             };
@@ -11164,6 +11389,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -11219,7 +11449,7 @@ export interface operations {
                             id: string;
                         };
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
-                        changed: ("id" | "facility_type" | "state" | "country")[];
+                        changed: ("id" | "facility_type" | "state" | "zip_code" | "country")[];
                     };
                 };
             };
@@ -11258,6 +11488,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -11352,6 +11587,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -11453,6 +11693,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -11578,6 +11823,11 @@ export interface operations {
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
+                    /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
@@ -11701,6 +11951,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -11833,6 +12088,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -11967,6 +12227,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
@@ -12110,6 +12375,11 @@ export interface operations {
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
+                    /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
                      */
@@ -12203,6 +12473,11 @@ export interface operations {
                     traceparent?: string;
                     /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
+                    /**
+                     * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+                     * @enum {string}
+                     */
+                    deidentification?: "safe_harbor" | "expert_determination";
                     /**
                      * Format: uri
                      * @description URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`

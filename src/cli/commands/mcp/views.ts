@@ -107,6 +107,8 @@ export class DeidentifiedView implements View {
   #shown(rules: FieldRules, fields: Record<string, unknown>, at: string): Record<string, unknown> {
     return showFields(rules, fields, {
       year: Number(yearOf(at)),
+      zipAreas: new Set(),
+      shiftDays: undefined,
       pseudonym: (kind, id) => this.id(kind, id),
     });
   }

@@ -1,4 +1,4 @@
-import { onlyYear } from '../schema/deidentification.ts';
+import { reducedDate } from '../schema/deidentification.ts';
 import { date, flag, identifier, oneOf, reference, requiredReference, text } from '../schema/fields.ts';
 import { defineKind } from '../schema/kind.ts';
 import { inLifetime, notSsn } from '../schema/validation.ts';
@@ -50,11 +50,11 @@ export const encounter = defineKind({
     provider_id: 'hashed',
     rendering_provider_id: 'hashed',
     facility_id: 'hashed',
-    date_of_service: onlyYear,
+    date_of_service: reducedDate,
     visit_type: 'shown',
     status: 'left out',
     is_completed: 'shown',
-    voided_at: onlyYear,
+    voided_at: reducedDate,
     void_reason: 'left out',
   },
   usedInClaim: {

@@ -2,11 +2,16 @@ import { z } from 'zod';
 import { referenceOf } from './fields.ts';
 import { iso8601 } from './isoDates.ts';
 import { uspsStates } from './states.ts';
+import { isUs } from './validation.ts';
 
 /** What a rule may know besides the value. */
 export interface DeidentifyContext {
   /** The year in which the event was recorded. */
   year: number;
+  /** The first three digits of the ZIP codes of which these are shown. */
+  zipAreas: ReadonlySet<string>;
+  /** How many days earlier the dates of the patient are shown; undefined: only their years are shown. */
+  shiftDays: number | undefined;
   /** Returns the keyed hash that stands for an id of a kind. */
   pseudonym(kind: string, id: string): string;
 }
@@ -15,10 +20,12 @@ export interface DeidentifyContext {
 export interface Rule {
   /** The schema of the shown value, when one is shown. */
   schema: z.ZodType;
-  /** Returns the shown value; undefined when this value is left out. */
-  show(value: unknown, context: DeidentifyContext): unknown;
+  /** Returns the shown value; undefined when this value is left out. `whole`: the object that has the field, with all its fields. */
+  show(value: unknown, context: DeidentifyContext, whole: Readonly<Record<string, unknown>>): unknown;
   /** For a nested object: the rules of its fields. */
   fields?: FieldRules;
+  /** Whether the field is left out where no `zipAreas` are known. */
+  needsZipAreas?: true;
   /** What the limited data set shows instead, where that is more. */
   limited?: Rule;
 }
@@ -75,23 +82,34 @@ const wholeDate = listed(
     .meta({ description: 'A date, or a date and time', examples: ['1984-02-29'] }),
 );
 
+/** Returns the calendar date that a date or date-time names, so many days earlier; undefined for anything else. */
+function daysBefore(value: string, days: number): string | undefined {
+  const [date] = /^\d{4}-\d\d-\d\d/.exec(value) ?? [];
+  const at = new Date(`${date}T00:00:00Z`);
+  if (Number.isNaN(at.getTime())) return undefined;
+  at.setUTCDate(at.getUTCDate() - days);
+  return at.toISOString().slice(0, -'T00:00:00.000Z'.length);
+}
+
 /**
- * Shows only the year of a date; in a limited data set, all of it. Years are compared, not days: anyone who reaches the age within the event's year
- * already belongs to the group.
+ * Shows only the year of a date, or a date that is shifted by the days of the patient; in a limited data set, the date. Years are compared, not
+ * days: anyone who reaches the age within the event's year already belongs to the group.
  */
-export const onlyYear: Rule = {
+export const reducedDate: Rule = {
   schema: z
     .string()
-    .regex(/^\d{4}(?: or earlier)?$/)
+    .regex(/^\d{4}(?:-\d\d-\d\d| or earlier)?$/)
     .meta({
-      description: 'Only the year; years that would reveal an age of 90 or more are grouped',
+      description:
+        'Only the year, or, where the workspace shifts dates, the shifted date; years that would reveal an age of 90 or more are grouped',
       examples: ['1984'],
     }),
-  show(value, context) {
-    const [, digits] = /^(\d{4})-/.exec(String(value)) ?? [];
-    if (digits === undefined) return undefined;
-    const earliest = context.year - GROUPED_AGE;
-    return Number(digits) > earliest ? digits : `${earliest} or earlier`;
+  show(value, { year, shiftDays }) {
+    const text = String(value);
+    const shown = shiftDays === undefined ? /^(\d{4})-/.exec(text)?.[1] : daysBefore(text, shiftDays);
+    if (shown === undefined) return undefined;
+    const earliest = year - GROUPED_AGE;
+    return Number.parseInt(shown, 10) > earliest ? shown : `${earliest} or earlier`;
   },
   limited: wholeDate,
 };
@@ -106,16 +124,41 @@ export const onlyCity: Decision = {
   ),
 };
 
-/** Of a nine-digit ZIP code, which may be that of a single building, the first five digits. */
-export const onlyZipCode: Decision = {
-  onlyLimited: {
+const ZIP_CODE = /^(\d{5})(?:-?\d{4})?$/;
+
+/** What stands for the first digits of all ZIP codes that must not be shown (45 CFR 164.514(b)(2)(i)(B)(2)). */
+const OTHER_AREA = '000';
+
+/**
+ * Of a US ZIP code, the first three digits, if they are those of an area that is known to have more than 20,000 people (45 CFR
+ * 164.514(b)(2)(i)(B)); in a limited data set the first five, as all nine may be those of a single building. `country`: the field with the
+ * country of the address.
+ */
+export function reducedZipCode(country: string): Rule {
+  return {
     schema: z
       .string()
-      .regex(/^\d{5}$/)
-      .meta({ description: 'The first five digits; other values are omitted', examples: ['68102'] }),
-    show: (value) => /^(\d{5})(?:-?\d{4})?$/.exec(String(value))?.[1],
-  },
-};
+      .regex(/^\d{3}$/)
+      .meta({
+        description:
+          'The first three digits, if more than 20,000 people live in their area, otherwise `000`; left out while the workspace has no list of these areas',
+        examples: ['681'],
+      }),
+    show(value, { zipAreas }, whole) {
+      const area = ZIP_CODE.exec(String(value))?.[1]?.slice(0, 3);
+      if (area === undefined || !isUs(whole[country])) return undefined;
+      return zipAreas.has(area) ? area : OTHER_AREA;
+    },
+    needsZipAreas: true,
+    limited: {
+      schema: z
+        .string()
+        .regex(/^\d{5}$/)
+        .meta({ description: 'The first five digits; other values are omitted', examples: ['68102'] }),
+      show: (value) => ZIP_CODE.exec(String(value))?.[1],
+    },
+  };
+}
 
 /** For a free-text field: a value that is not a state may be anything, such as a street. */
 export const onlyState = listed(
@@ -133,7 +176,7 @@ export const onlyCountry = listed(
 export const placeDecisions = {
   city: onlyCity,
   state: onlyState,
-  zip_code: onlyZipCode,
+  zip_code: reducedZipCode('country'),
   country: onlyCountry,
 } as const satisfies Record<string, Decision>;
 
@@ -170,17 +213,22 @@ export function rulesOf(
   return Object.fromEntries(Object.entries(decisions).map(ruleOf));
 }
 
-/** Returns what the rules leave of an object's fields. A cleared field (`null`) is shown as cleared. */
+/**
+ * Returns what the rules leave of an object's fields; `whole` is the object with all its fields, where only some are given. A cleared field (`null`)
+ * is shown as cleared.
+ */
 export function showFields(
   rules: FieldRules,
   fields: Record<string, unknown>,
   context: DeidentifyContext,
+  whole: Readonly<Record<string, unknown>> = fields,
 ): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   for (const field in rules) {
     const rule = rules[field];
     if (rule === undefined || rule === 'left out' || !Object.hasOwn(fields, field)) continue;
-    const value = fields[field] === null ? null : rule.show(fields[field], context);
+    if (rule.needsZipAreas && context.zipAreas.size === 0) continue;
+    const value = fields[field] === null ? null : rule.show(fields[field], context, whole);
     if (value !== undefined) shown[field] = value;
   }
   return shown;
@@ -203,11 +251,14 @@ export function shownSchema(rules: FieldRules, base: z.ZodObject): z.ZodObject {
   return z.strictObject(Object.fromEntries(shape));
 }
 
-/** Returns the names of the fields that the rules show; those of a nested object are dotted. */
-export function shownNames(rules: FieldRules): string[] {
+/**
+ * Returns the names of the fields that the rules show, with or without those that need `zipAreas`; those of a nested object are
+ * dotted.
+ */
+export function shownNames(rules: FieldRules, hasZipAreas = true): string[] {
   return Object.entries(rules).flatMap(([field, rule]) => {
-    if (rule === 'left out') return [];
+    if (rule === 'left out' || (rule.needsZipAreas && !hasZipAreas)) return [];
     if (rule.fields === undefined) return [field];
-    return shownNames(rule.fields).map((inner) => `${field}.${inner}`);
+    return shownNames(rule.fields, hasZipAreas).map((inner) => `${field}.${inner}`);
   });
 }

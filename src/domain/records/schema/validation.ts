@@ -157,7 +157,8 @@ export function countryCode(country: string): string | undefined {
   return /^[A-Z]{2}$/.test(code) ? code : undefined;
 }
 
-function isUs(country: unknown): boolean {
+/** Whether an address with this country, if any, is in the United States. */
+export function isUs(country: unknown): boolean {
   return typeof country !== 'string' || countryCode(country) === 'US';
 }
 
