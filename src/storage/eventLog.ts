@@ -242,6 +242,9 @@ export interface EventLog {
    */
   head(): Promise<Position>;
 
+  /** Whether there may be events of these types behind a position: true as well where finding out would take long. */
+  mayHaveBehind(position: Position, eventTypes: readonly string[]): Promise<boolean>;
+
   /** `recordedAt` of the log's last event; undefined when there is none. */
   lastRecordedAt(): Promise<string | undefined>;
 

@@ -170,8 +170,11 @@ export interface ReadModels {
    */
   write(...batches: RowBatch[]): Promise<void>;
 
-  /** The position up to which a read model is complete; 0 when it is empty. */
-  checkpoint(model: ModelName): Promise<Position>;
+  /**
+   * The position up to which a read model is complete; 0 when it is empty. `isAwaited`: whether the caller waits for it to advance, for
+   * those who pass that on to the projector; default: yes.
+   */
+  checkpoint(model: ModelName, options?: { isAwaited?: boolean }): Promise<Position>;
 
   /**
    * Empties a read model, to be built from the first event of the log with the given identity, which is stored with the

@@ -1,7 +1,13 @@
+import { v7 as uuidv7 } from 'uuid';
 import { afterEach, expect, test, vi } from 'vitest';
+import { auditModel } from '../../projections/auditTrail.ts';
 import { recordsModel } from '../../projections/records.ts';
-import { untilReached } from '../../src/modules/records/queries/paging.ts';
+import { caughtUp, untilReached } from '../../src/modules/records/queries/paging.ts';
+import { openEventLog } from '../../src/server/openStorage.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
+
+import { temporaryFolder } from '../support/cli.ts';
+import { TestWorkspace } from '../support/samples.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -83,4 +89,36 @@ test('work in the background is not refused before the two seconds have passed',
     code: 'unavailable',
   });
   expect(elapsed()).toBeGreaterThanOrEqual(2_000);
+});
+
+test('whoever reads records does not wait for the accesses of others, only for records', async () => {
+  const workspace = new TestWorkspace();
+  const eventLog = await openEventLog(`sqlite:${temporaryFolder()}/events.db`);
+  let asked = 0;
+  let reached = 0;
+  const checkpoint = async () => {
+    asked += 1;
+    // The projector has everything when it is asked for the third time.
+    return asked < 3 ? reached : await eventLog.head();
+  };
+  const ports = { eventLog, readModels: { checkpoint } as Partial<ReadModels> as ReadModels };
+  const timesAsked = async (model: string) => {
+    asked = 0;
+    expect(await caughtUp(ports, model)).toBe(await eventLog.head());
+    return asked;
+  };
+  await workspace.append(eventLog, workspace.stream());
+  reached = await eventLog.head();
+  const access = { ...workspace.event(), type: 'AccessRecorded' };
+  await eventLog.append(workspace.stream(), access, 'any');
+  expect(await timesAsked(recordsModel)).toBe(1);
+  expect(await timesAsked(auditModel)).toBe(3);
+  await eventLog.append(workspace.stream(), { ...workspace.event(), type: 'PayerUpserted' }, 'any');
+  expect(await timesAsked(recordsModel)).toBe(3);
+  // Beyond what is looked at.
+  reached = await eventLog.head();
+  for (let at = 0; at < 100; at += 1)
+    await eventLog.append(workspace.stream(), { ...access, id: uuidv7() }, 'any');
+  expect(await timesAsked(recordsModel)).toBe(3);
+  await eventLog.close();
 });

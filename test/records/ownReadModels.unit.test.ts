@@ -27,3 +27,15 @@ test.each(reads)('%s says nothing of a read model that was built from another lo
   );
   await expect(read(own)).rejects.toMatchObject({ code: 'unavailable' });
 });
+
+test('whoever asks for a checkpoint is reported as waiting, except when it does not', async () => {
+  let awaited = 0;
+  const stored = { checkpoint: async () => 7 } as Partial<ReadModels> as ReadModels;
+  const own = ownReadModels(stored, {} as EventLog, () => {
+    awaited += 1;
+  });
+  expect(await own.checkpoint(recordsModel, { isAwaited: false })).toBe(7);
+  expect(awaited).toBe(0);
+  expect(await own.checkpoint(recordsModel)).toBe(7);
+  expect(awaited).toBe(1);
+});

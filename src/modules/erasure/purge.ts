@@ -8,7 +8,7 @@ import type { Position } from '../../domain/events/event.ts';
 import { unavailable } from '../../platform/errors.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateStore, StateTable } from '../../storage/stateStore.ts';
-import { caughtUp } from '../records/queries/paging.ts';
+import { untilReached } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 
 /**
@@ -110,6 +110,8 @@ export async function untilPurged(ports: PurgePorts, position: Position): Promis
   }
 }
 
-async function modelsCaughtUp(ports: QueryPorts): Promise<void> {
-  await Promise.all(purgedModels.map((model) => caughtUp(ports, model)));
+/** Also with events that a read model does not take: one that was reset may still hold what it had. */
+async function modelsCaughtUp({ eventLog, readModels }: QueryPorts): Promise<void> {
+  const head = await eventLog.head();
+  await Promise.all(purgedModels.map((model) => untilReached(readModels, model, head, 'list')));
 }

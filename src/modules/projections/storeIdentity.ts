@@ -24,7 +24,7 @@ interface Found {
 
 /**
  * Returns the read models for a process that queries them. `onAwaited` is called when the position of a projection's
- * read model is queried: whoever asks is waiting for it to advance.
+ * read model is queried: whoever asks is waiting for it to advance, unless `isAwaited` is false.
  *
  * They return nothing of a projection's read model that was not built from this log, or that the log no longer has:
  * that is `unavailable` until the projector has begun to rebuild it.
@@ -54,8 +54,8 @@ export function ownReadModels(readModels: ReadModels, eventLog: EventLog, onAwai
       const own = Reflect.get(target, name);
       if (typeof own !== 'function') return own;
       if (name === 'checkpoint') {
-        return (model: string) => {
-          if (projected.has(model)) onAwaited();
+        return (model: string, { isAwaited = true } = {}) => {
+          if (isAwaited && projected.has(model)) onAwaited();
           return own.call(target, model);
         };
       }

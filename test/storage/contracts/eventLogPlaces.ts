@@ -70,6 +70,14 @@ export function eventLogPlaces(open: () => Promise<EventLog>): void {
     for (const one of [0, position, head]) expect(await log.lastBefore(one)).toBeUndefined();
   });
 
+  test('it may have events of a type behind a position where one is, whatever others are', async () => {
+    const { position } = await workspace.append(log, workspace.stream());
+    const { type } = workspace.event();
+    await workspace.append(log, workspace.stream());
+    expect(await log.mayHaveBehind(position, ['MadeUp', type])).toBe(true);
+    expect(await log.mayHaveBehind(0, [type])).toBe(true);
+  });
+
   const follow = async (after: Position) => {
     const signal = AbortSignal.timeout(20_000);
     for await (const batch of log.follow({ after, signal })) return batch;

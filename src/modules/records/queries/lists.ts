@@ -79,7 +79,7 @@ export async function readRecordsPage(
   const scope = scopeOf(partition, request);
   const after = pageToken === undefined ? undefined : decodeToken(pageToken, scope);
   const position = await (request.consistency === 'eventual'
-    ? ports.readModels.checkpoint(recordsModel)
+    ? ports.readModels.checkpoint(recordsModel, { isAwaited: false })
     : caughtUp(ports, recordsModel, 'list', { refusesEarly: true }));
   const items: RecordRow[] = [];
   let scanned = 0;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bodyOf, type Incomplete, isIncomplete } from '../../../../projections/projection.ts';
+import { projections } from '../../../../projections/index.ts';
+import { bodyOf, type Incomplete, isIncomplete, modelName } from '../../../../projections/projection.ts';
 import type { Position } from '../../../domain/events/event.ts';
 import { type DisclosedRange, type PositionRange, withRange } from '../../../domain/events/payloads.ts';
 import { validationError } from '../../../domain/records/schema/validation.ts';
@@ -93,9 +94,12 @@ interface WaitOptions {
   refusesEarly?: boolean;
 }
 
+const eventTypesOf = new Map(projections.map((one) => [modelName(one), one.eventTypes]));
+
 /**
  * Waits until the read model, called `what` in errors, holds everything up to the log's head, and resolves with that
- * position. Rejects as `untilReached` does.
+ * position. It does not wait for events that the model does not take: the last one is mostly the access of the reader before. Rejects
+ * as `untilReached` does.
  */
 export async function caughtUp(
   { eventLog, readModels }: QueryPorts,
@@ -104,7 +108,10 @@ export async function caughtUp(
   options: WaitOptions = {},
 ): Promise<Position> {
   const head = await eventLog.head();
-  await untilReached(readModels, model, head, what, options);
+  const reached = await readModels.checkpoint(model, { isAwaited: false });
+  const taken = eventTypesOf.get(model);
+  const isBehind = reached < head && (taken === undefined || (await eventLog.mayHaveBehind(reached, taken)));
+  if (isBehind) await untilReached(readModels, model, head, what, options);
   return head;
 }
 

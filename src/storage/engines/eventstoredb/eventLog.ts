@@ -113,6 +113,10 @@ export class EventStoreDbEventLog implements EventLog {
     return this.#connection.reader.head();
   }
 
+  async mayHaveBehind(): Promise<boolean> {
+    return true;
+  }
+
   async lastRecordedAt(): Promise<string | undefined> {
     return (await this.#connection.reader.lastEvent())?.recordedAt;
   }

@@ -130,6 +130,8 @@ export async function untilEvents(
 const STORE = 'event log';
 const RETRY_MS = 250;
 const FILE_CHECK_MS = 500;
+/** How many of the last events are looked at for their types. */
+const MOST_TYPES = 100;
 /** A large group is committed in parts of this size while single appends, which would wait for it, come as well. */
 const GROUP_BESIDE_SINGLES = 64;
 
@@ -159,6 +161,7 @@ export class SqliteEventLog implements EventLog {
     this.#statements = {
       identity: db.prepare('SELECT identity FROM log'),
       head: db.prepare('SELECT max(position) AS head FROM events'),
+      lastTypes: db.prepare('SELECT type FROM events WHERE position > ? ORDER BY position DESC LIMIT ?'),
       lastTime: db.prepare('SELECT recorded_at FROM events ORDER BY position DESC LIMIT 1'),
       dataVersion: db.prepare('PRAGMA data_version'),
       lastRemoval: db.prepare('SELECT max(erased) AS place FROM streams WHERE erased IS NOT NULL'),
@@ -256,6 +259,11 @@ export class SqliteEventLog implements EventLog {
 
   async head(): Promise<Position> {
     return this.#reading(() => this.#head());
+  }
+
+  async mayHaveBehind(position: Position, eventTypes: readonly string[]): Promise<boolean> {
+    const rows = this.#reading(() => this.#statements.lastTypes.all(position, MOST_TYPES));
+    return rows.length === MOST_TYPES || rows.some(({ type }) => eventTypes.includes(String(type)));
   }
 
   async lastRecordedAt(): Promise<string | undefined> {

@@ -13,6 +13,7 @@ import gossip from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import operations from '@eventstore/db-client/generated/operations_grpc_pb.js';
 import operationsMessages from '@eventstore/db-client/generated/operations_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
 import {
   ClientDriver,
   type DriverEvent,
@@ -22,6 +23,12 @@ import {
   TIMEOUT_MS,
   WrongStreamEnd,
 } from './driver.ts';
+
+// The driver hands data to its generated code in base64, which that decodes letter by letter, twice for each append: 24 µs for 1 KB.
+const { ProposedMessage } = streams.BatchAppendReq;
+ProposedMessage.prototype.getData_asU8 = function data(): Uint8Array {
+  return Buffer.from(this.getData_asB64(), 'base64');
+};
 
 /** EventStoreDB's own driver. */
 export class EventStoreDbDriver extends ClientDriver {
