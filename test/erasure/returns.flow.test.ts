@@ -201,4 +201,59 @@ onEveryEngine((start) => {
     });
     expect(appended.filter(isOfRecords)).toEqual([]);
   });
+
+  test('what a merge says of an erased patient is listed as waiting, like any other write', async () => {
+    const [survivor, other] = [phi('survivor'), phi('other')];
+    await choose('review');
+    for (const id of [survivor, other]) await service.post('/integration/patients', patient(id));
+    await erase(survivor);
+    const send = (control: string) =>
+      service.send('/hl7/v2', {
+        method: 'POST',
+        headers: { 'content-type': 'application/hl7-v2' },
+        body: hl7Message(
+          'ADT^A40^ADT_A39',
+          [
+            ['PID', { 3: survivor, 5: 'Diaz^Ada', 7: '19710502' }],
+            ['MRG', { 1: other }],
+          ],
+          { 10: control },
+        ),
+      });
+    const appended = await appendedBy(service, async () => {
+      expect((await send('M-1')).text).toContain('MSA|AE');
+      expect((await send('M-2')).text).toContain('MSA|AE');
+    });
+    expect(appended.filter(isOfRecords)).toEqual([
+      `clinic.return-patient%2F${survivor}: RecordReturnRefused`,
+    ]);
+    expect(await states()).toMatchObject({ [survivor]: 'waiting' });
+  });
+
+  test('lines of one record in a batch are written in their order, and none of them when it may not return', async () => {
+    await choose('review');
+    const id = phi('lines');
+    await service.post('/integration/patients', patient(id));
+    await erase(id);
+    const line = (more: object, city: string) =>
+      JSON.stringify({ kind: 'patient', record: { ...patient(id), city }, ...more });
+    const send = async (...lines: string[]) => {
+      const answer = await service.send('/integration/batch', {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-ndjson' },
+        body: `${lines.join('\n')}\n`,
+      });
+      const results = answer.text.trim().split('\n').slice(0, lines.length);
+      return results.map((text) => JSON.parse(text)).map(({ code, outcome }) => code ?? outcome);
+    };
+    const appended = await appendedBy(service, async () => {
+      const refused = await send(line({}, 'First'), line({ if_match: '*' }, 'Second'));
+      expect(refused).toEqual(['return_pending', 'version_conflict']);
+    });
+    expect(appended.filter(isOfRecords)).toEqual([`clinic.return-patient%2F${id}: RecordReturnRefused`]);
+    const body = { kind: 'patient', id, decision: 'allow', reason: 'Erased by mistake' };
+    await admin.post('/integration/returned/decisions', body);
+    expect(await send(line({}, 'First'), line({ if_match: '*' }, 'Second'))).toEqual(['created', 'updated']);
+    expect((await service.get(`/integration/patients/${id}`)).body.record.city).toBe('Second');
+  });
 });

@@ -194,9 +194,11 @@ export async function applyAtomically(
 ): Promise<OperationResult[]> {
   const foreseen: ForeseenAppends = new Map();
   const isForeseen = !run.dryRun && isForeseeable(run.caller.workspace, operations);
+  // What is to be written is foreseen: a refusal by it is no mere trial.
+  const trialRun = { ...run, dryRun: true, ...(!run.dryRun && { foreseen }) };
   const trial = isForeseen
-    ? foresee(ports, { ...run, dryRun: true, foreseen }, operations)
-    : applyOperations(ports, { ...run, dryRun: true }, operations);
+    ? foresee(ports, { ...trialRun, foreseen }, operations)
+    : applyOperations(ports, trialRun, operations);
   // It is awaited later, and may fail before that.
   trial.catch(() => undefined);
   await keeping;
@@ -209,7 +211,7 @@ export async function applyAtomically(
   const rest = { ...run, limiter: undefined };
   // A record was not what the trial took it for: the trial is repeated by what the log says.
   const isDisproved = isForeseen && left.some(({ type }) => type === 'record');
-  const again = isDisproved ? await applyOperations(ports, { ...rest, dryRun: true }, left) : [];
+  const again = isDisproved ? await applyOperations(ports, { ...trialRun, limiter: undefined }, left) : [];
   const isRefused = again.some((result) => 'error' in result);
   const later = (isRefused ? again : await applyOperations(ports, rest, left)).values();
   return results.map((result, at) =>

@@ -162,12 +162,29 @@ class GroupWriter {
   }
 
   async #append(lines: readonly ParsedOperation[]): Promise<void> {
-    const { ports, caller, slices } = this.#context;
-    const { existence } = ports;
-    const mayBeErased = lines.map(
-      ({ operation, stream }) => operation.condition === 'any' && !existence.isKnown(stream),
+    const { ports, caller } = this.#context;
+    if (ports.returns.areAllowed(caller.workspace)) return this.#appendAll(lines, { isFree: true });
+    // A line whose record may have been erased is written after the others, and with it the later ones of its record.
+    const begun = new Set<string>();
+    const isTogether = ({ stream, operation }: ParsedOperation) => {
+      const isFirst = !begun.has(stream);
+      begun.add(stream);
+      return ports.existence.isKnown(stream) || (isFirst && operation.condition === 'any');
+    };
+    const together = new Set(lines.filter(isTogether));
+    await this.#appendAll([...together], { isFree: false });
+    await eachStream(
+      lines.filter((line) => !together.has(line)),
+      (line) => this.#write(line),
     );
-    const isFree = ports.returns.areAllowed(caller.workspace);
+  }
+
+  /** Appends lines in one group; `isFree`: whether records that were erased return. */
+  async #appendAll(lines: readonly ParsedOperation[], { isFree }: { isFree: boolean }): Promise<void> {
+    const { ports, slices } = this.#context;
+    const mayBeErased = lines.map(
+      ({ operation, stream }) => operation.condition === 'any' && !ports.existence.isKnown(stream),
+    );
     const appends: Append[] = [];
     for (const [index, line] of lines.entries()) {
       if (slices.isOver) await slices.next();
@@ -202,12 +219,14 @@ class GroupWriter {
     return results;
   }
 
-  /** Writes a line whose record exists, or was erased. */
+  /** Writes a line whose record may exist, or have been erased. */
   async #write(valid: ParsedOperation): Promise<void> {
     const { ports, answer } = this.#context;
-    const { line, subject } = valid;
+    const { line, subject, operation } = valid;
+    if (this.#away) return this.#refuse([valid], this.#away);
     try {
-      answer(line, { ...subject, written: await upsertBlindly(ports, valid, {}) });
+      const { condition } = operation;
+      answer(line, { ...subject, written: await upsertBlindly(ports, valid, { condition }) });
     } catch (error) {
       this.#refuse([valid], error);
     }
