@@ -31,6 +31,24 @@ export class ServiceAway extends CommandError {}
 
 const ANSWER_TIMEOUT_MS = 60_000;
 
+/**
+ * Returns the response to a request, which has to begin within a minute; its body may take longer. Rejects as `fetch` does, with a
+ * `TimeoutError` after that time, and once a signal aborts.
+ */
+export async function fetchAnswer(
+  address: string,
+  ended: readonly AbortSignal[],
+  init: RequestInit,
+): Promise<Response> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), ANSWER_TIMEOUT_MS);
+  try {
+    return await fetch(address, { ...init, signal: AbortSignal.any([late.signal, ...ended]) });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 const refusedSchema = z.object({
   error: z.string(),
   code: z.string().optional(),
@@ -131,10 +149,8 @@ export class ServiceClient {
     signal: AbortSignal | undefined,
   ): Promise<Response> {
     const ended = [signal, this.#options.signal].filter((one) => one !== undefined);
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), ANSWER_TIMEOUT_MS);
     try {
-      return await fetch(url, {
+      return await fetchAnswer(url, ended, {
         headers: {
           ...{ 'x-api-key': this.#options.key, accept, 'user-agent': `chartledger-cli/${version}` },
           ...this.#options.headers,
@@ -142,15 +158,12 @@ export class ServiceClient {
         },
         ...(sent && { method: 'POST', body: sent.content, duplex: 'half' }),
         redirect: 'manual',
-        signal: AbortSignal.any([late.signal, ...ended]),
       });
     } catch (error) {
       for (const one of ended) one.throwIfAborted();
       throw new ServiceAway(
         `The service at ${this.#address} does not respond (${failureOf(error)}). Is it running? To change the address, use --url.`,
       );
-    } finally {
-      clearTimeout(timer);
     }
   }
 

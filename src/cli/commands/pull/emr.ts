@@ -3,11 +3,10 @@ import { z } from 'zod';
 import { parseJson } from '../../../domain/events/event.ts';
 import { type AssertionKey, signAssertion } from '../../../modules/auth/signAssertion.ts';
 import { version } from '../../../platform/version.ts';
-import { failureOf } from '../../lib/client.ts';
+import { failureOf, fetchAnswer } from '../../lib/client.ts';
 import { CommandError } from '../../lib/terminal.ts';
 
 const ATTEMPTS = 6;
-const REQUEST_MS = 60_000;
 /** How long to wait where an answer does not say. */
 const DEFAULT_WAIT_SECONDS = 10;
 const MAX_WAIT_SECONDS = 600;
@@ -145,11 +144,10 @@ export class Emr {
   /** Returns the response, or why there was none. */
   async #fetch(address: string, init: RequestInit): Promise<Response | string> {
     try {
-      return await fetch(address, {
+      return await fetchAnswer(address, [this.#signal], {
         ...init,
         headers: { ...init.headers, 'user-agent': `chartledger-pull/${version}` },
         redirect: 'error',
-        signal: AbortSignal.any([this.#signal, AbortSignal.timeout(REQUEST_MS)]),
       });
     } catch (error) {
       this.#signal.throwIfAborted();
