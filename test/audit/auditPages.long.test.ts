@@ -5,7 +5,7 @@ import { audit, auditModel } from '../../projections/auditTrail.ts';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { type Caller, newEvent } from '../../src/domain/events/newEvent.ts';
 import { auditStream } from '../../src/domain/events/streams.ts';
-import { type AuditFilter, readAuditTrail } from '../../src/modules/audit/trail.ts';
+import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/modules/audit/trail.ts';
 import { ownTarget, project } from '../../src/modules/projections/projector.ts';
 import { encodeToken } from '../../src/modules/records/queries/paging.ts';
 import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
@@ -161,4 +161,20 @@ describe(`with ${ENTRIES} entries, a page reads few rows:`, () => {
       expect(rowsRead).toBeLessThanOrEqual(PLAIN_ROWS + 98 + ALIKE_ROWS);
     }
   });
+});
+
+test('the whole trail is read with turns for other work, though the store answers within the thread', async () => {
+  const trail = await wholeAuditTrail({ eventLog, readModels }, workspace, {});
+  let turns = 0;
+  let running = true;
+  const count = () => {
+    turns += 1;
+    if (running) setImmediate(count);
+  };
+  setImmediate(count);
+  let pages = 0;
+  for await (const _ of trail) pages += 1;
+  running = false;
+  expect(pages).toBe(ENTRIES / 1_000);
+  expect(turns).toBeGreaterThanOrEqual(pages - 1);
 });

@@ -4,12 +4,14 @@ import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { SMTPServer } from 'smtp-server';
 import { Webhook } from 'standardwebhooks';
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { UserManager } from '../../src/modules/auth/userManager.ts';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { Consumers, consumersTable } from '../../src/modules/eventStream/consumers.ts';
 import { Keyring } from '../../src/modules/keyring.ts';
+import { setTimeZone } from '../../src/modules/readiness/settings.ts';
 import { WebhookDirectory } from '../../src/modules/webhooks/webhook.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import { managedKeys } from '../../src/server/keys.ts';
@@ -340,6 +342,29 @@ onEmbeddedEngines((start) => {
     await running.stop();
     await check();
     expect(server.mails).toHaveLength(1);
+  });
+
+  test('the report of a month is named once, when the month has ended in the time zone of the workspace', async () => {
+    const workspace = service.workspaceId('reported');
+    await service.createKey('reported');
+    const operator = { workspace, principal: { type: 'operator', id: 'test' }, requestId: uuidv7() } as const;
+    await setTimeZone(service.eventLog, operator, 'America/Chicago');
+    await choose({ topics: 'access_report', mail }, admin, `/workspaces/${workspace}`);
+    const named = () =>
+      server.mails.flatMap(({ to, raw }) => (raw.includes('/audit/report') ? [{ to, raw }] : []));
+    for (const [now, month] of [
+      ['2031-03-01T06:00:00.000Z', '2031-02'],
+      ['2031-04-01T04:59:59.999Z', '2031-02'],
+      ['2031-04-01T05:00:00.000Z', '2031-03'],
+      ['2031-04-30T12:00:00.000Z', '2031-03'],
+    ] as const) {
+      await check(Date.parse(now));
+      const { to, raw = '' } = named().at(-1) ?? {};
+      expect([now, to]).toEqual([now, [mail]]);
+      expect(raw).toContain(`The report of access out of the ordinary in ${month} is complete.`);
+      expect(raw).toContain(`/dashboard/workspaces/${workspace}/audit/report?month=${month}`);
+    }
+    expect(named()).toHaveLength(2);
   });
 
   test('SMTP_URL and SMTP_FROM belong together', () => {

@@ -11,6 +11,7 @@ import {
 } from '../../modules/audit/accessReport.ts';
 import { type AccessReview, judgeAccess, setVip } from '../../modules/audit/accessReview.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { readRuleSettings } from '../../modules/readiness/rules/rule.ts';
 import { formError, input } from '../components/forms.ts';
 import { breadcrumb } from '../components/layout.ts';
 import {
@@ -64,7 +65,11 @@ function addressOf(workspace: string, suffix = ''): string {
 /** Reads the report of the month that was asked for, by default the last one that is over, and enters that in the audit trail. */
 async function readReport(ports: ReportPorts, visit: Visit, more: { format?: 'csv' } = {}) {
   const { workspace, caller, req } = visit;
-  const month = String(filledQuery(req).month ?? monthBefore(Date.now()));
+  const lastMonth = async () => {
+    const { timeZone } = await readRuleSettings(ports.eventLog, workspace);
+    return monthBefore(Date.now(), timeZone);
+  };
+  const month = String(filledQuery(req).month ?? (await lastMonth()));
   const report = await reportOf(ports, workspace, month);
   await recordAccess(ports.eventLog, caller, { action: 'audit.report', query: { month, ...more } });
   return { month, report };

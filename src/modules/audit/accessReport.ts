@@ -105,9 +105,9 @@ export async function findRow(
   throw notFound('Row of the report');
 }
 
-/** Returns the month (`2026-03`) before the one of a moment, in milliseconds since 1970, in UTC. */
-export function monthBefore(moment: number): string {
-  const date = new Date(moment);
+/** Returns the month (`2026-03`) before the one of a moment, in milliseconds since 1970, in a time zone. */
+export function monthBefore(moment: number, timeZone: string): string {
+  const date = new Date(clockAt(moment, timeZone));
   return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - 1, 1)).toISOString().slice(0, 7);
 }
 
@@ -198,6 +198,7 @@ type Found = Pick<ReportRow, 'reason' | 'principal' | 'kind' | 'record_id' | 'us
 class ReportedDays {
   readonly #of: Reported;
   #day = '';
+  /** By what their ids are made from. */
   #rows = new Map<string, ReportRow>();
   /** What is usual for each person, as of the day. */
   #usual = new Map<string, number>();
@@ -270,14 +271,15 @@ class ReportedDays {
   #note(found: Found, { recordedAt }: AuditEntry, count: number): ReportRow {
     const { reason, principal, kind, record_id, stated } = found;
     const parts = [this.#of.workspace, this.#day, reason, keyOf(principal), kind, record_id, stated];
-    const id = uuidv5(JSON.stringify(parts), NAMESPACE);
-    const row = this.#rows.get(id) ?? {
-      ...{ id, day: this.#day, ...found },
+    const key = JSON.stringify(parts);
+    // The id takes longer than all else.
+    const row = this.#rows.get(key) ?? {
+      ...{ id: uuidv5(key, NAMESPACE), day: this.#day, ...found },
       ...{ from: recordedAt, to: recordedAt, count: 0 },
     };
     row.from = recordedAt;
     row.count += count;
-    this.#rows.set(id, row);
+    this.#rows.set(key, row);
     return row;
   }
 

@@ -9,6 +9,7 @@ import type { ApiKey } from '../auth/apiKeys.ts';
 import { BEHIND_MS, type Consumer, consumerLags, SILENT_MS } from '../eventStream/consumers.ts';
 import type { MessageStore } from '../integrations/messages/store.ts';
 import { readTally } from '../readiness/counts.ts';
+import { readRuleSettings } from '../readiness/rules/rule.ts';
 import { type WebhookManager, webhookProblems } from '../webhooks/manager.ts';
 import type { Topic } from './subscriptions.ts';
 
@@ -64,8 +65,9 @@ export async function causesIn(
     filingCauses(ports, workspace),
     consumerCauses(ports, consumers, now),
     breakGlassCauses(ports, workspace, now),
+    reportCauses(ports, workspace, now),
   ]);
-  return [...found.flat(), ...keyCauses(ports, workspace, now), reportCause(workspace, now)];
+  return [...found.flat(), ...keyCauses(ports, workspace, now)];
 }
 
 async function webhookCauses(ports: CausePorts, workspace: string, now: number): Promise<Cause[]> {
@@ -117,12 +119,13 @@ async function breakGlassCauses(ports: CausePorts, workspace: string, now: numbe
   });
 }
 
-/** There is a report of every month: its cause lasts for the month after. */
-function reportCause(workspace: string, now: number): Cause {
-  const month = monthBefore(now);
+/** There is a report of every month: its cause lasts for the month after, in the time zone of the workspace. */
+async function reportCauses({ eventLog }: CausePorts, workspace: string, now: number): Promise<Cause[]> {
+  const { timeZone } = await readRuleSettings(eventLog, workspace);
+  const month = monthBefore(now, timeZone);
   const text = `The report of access out of the ordinary in ${month} is complete.`;
   const path = `/workspaces/${workspace}/audit/report?month=${month}`;
-  return { topic: 'access_report', key: `access_report/${workspace}/${month}`, path, text };
+  return [{ topic: 'access_report', key: `access_report/${workspace}/${month}`, path, text }];
 }
 
 async function messageCauses({ messages }: CausePorts, workspace: string): Promise<Cause[]> {
