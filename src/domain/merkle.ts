@@ -84,10 +84,11 @@ export type HashedEvent = Omit<RecordedEvent, 'position'>;
 export function storedLeaf(event: RecordedEvent): Hash {
   const { dataText, id, metadataText, recordedAt, revision, stream, type } = event;
   if (dataText === undefined || metadataText === undefined) return eventLeaf(event);
-  const [begin, end] = [{ id }, { recordedAt, revision, stream, type }].map((part) =>
-    JSON.stringify(part).slice(1, -1),
+  const text = JSON.stringify;
+  return leafHash(
+    `{"data":${dataText},"id":${text(id)},"metadata":${metadataText},"recordedAt":${text(recordedAt)},` +
+      `"revision":${revision},"stream":${text(stream)},"type":${text(type)}}`,
   );
-  return leafHash(`{"data":${dataText},${begin},"metadata":${metadataText},${end}}`);
 }
 
 /** Returns the leaf of an event: of the canonical JSON of what it covers, as recorded (not upcast). */

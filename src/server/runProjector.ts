@@ -6,6 +6,7 @@ import { advanceScavenges } from '../modules/erasure/scavenges.ts';
 import { MessageStore } from '../modules/integrations/messages/store.ts';
 import type { LogMismatch } from '../modules/projections/checkpoints.ts';
 import { ParkedTally, retryParked } from '../modules/projections/parking.ts';
+import { ProjectedBatches } from '../modules/projections/projectedBatches.ts';
 import { type ProjectorMessage, projectAll } from '../modules/projections/projector.ts';
 import { updateWorklist } from '../modules/readiness/worklistUpdater.ts';
 import { purgeDocuments } from '../modules/records/commands/purgeDocuments.ts';
@@ -60,6 +61,7 @@ export async function runProjector(
   const leases = await openLeases(config.stateUrl);
   const documentStore = await openDocumentStore(config.documentsUrl);
   const webhooks = await WebhookDirectory.open(eventLog);
+  const batches = new ProjectedBatches();
   const parked = new ParkedTally(report);
   const ports = {
     eventLog,
@@ -90,9 +92,11 @@ export async function runProjector(
         report({ kind: 'retrying', task, error: describeError(error) }),
       );
     await Promise.all([
-      repeat('project', RETRY_MS, () => projectAll(projections, { ...ports, gather: gather() }, leading)),
+      repeat('project', RETRY_MS, () =>
+        projectAll(projections, { ...ports, batches, gather: gather() }, leading),
+      ),
       repeat('keep the worklist', RETRY_MS, () =>
-        updateWorklist({ ...ports, readModels: worklistModels, gather: gather() }, leading),
+        updateWorklist({ ...ports, batches, readModels: worklistModels, gather: gather() }, leading),
       ),
       repeat('retry parked events', RETRY_PARKED_EVERY_MS, () => retryParked(projections, ports, leading)),
       repeat('erase', RETRY_MS, () =>

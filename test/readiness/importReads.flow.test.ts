@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { projections } from '../../projections/index.ts';
+import { ProjectedBatches } from '../../src/modules/projections/projectedBatches.ts';
 import { projectAll } from '../../src/modules/projections/projector.ts';
 import { openWriteWarnings } from '../../src/modules/readiness/warnings.ts';
 import { readProgress } from '../../src/modules/readiness/worklist.ts';
@@ -48,7 +49,7 @@ onEveryEngine((_, engines) => {
     const onParked = (_model: string, _event: unknown, error: unknown) => {
       throw error;
     };
-    const ports = { eventLog, onMismatch };
+    const ports = { eventLog, onMismatch, batches: new ProjectedBatches() };
     running = Promise.all([
       projectAll(projections, { ...ports, readModels: projected, onParked }, stop.signal),
       updateWorklist({ ...ports, readModels: worklist }, stop.signal),

@@ -11,8 +11,9 @@ export function addServeCommand(program: Command): void {
     .addHelpText('after', example('chartledger serve'))
     .action(async () => {
       const stopping = stopSignal(process.env);
-      // As set by `npm start`; the second one takes effect for threads.
+      // As set by `npm start`; the last one takes effect for threads.
       setFlagsFromString('--heap-growing-percent=40');
+      setFlagsFromString('--no-allocation-site-pretenuring');
       setFlagsFromString('--max-semi-space-size=16');
       const { serve } = await import('../../server/service.ts');
       process.exit(await serve(process.env, stopping));

@@ -238,10 +238,8 @@ function pathsIn(shape: z.ZodRawShape, holder: readonly string[] = []): [readonl
 }
 
 function valueAt(fields: Record<string, unknown>, path: readonly string[]): string | undefined {
-  const value = path.reduce<unknown>(
-    (holder, name) => (holder as Record<string, unknown> | null | undefined)?.[name],
-    fields,
-  );
+  let value: unknown = fields;
+  for (const name of path) value = (value as Record<string, unknown> | null | undefined)?.[name];
   return typeof value === 'string' ? value : undefined;
 }
 

@@ -17,6 +17,7 @@ import { isTracing, type TracedWork, traced } from '../../platform/tracing.ts';
 import { type EventBatch, type EventLog, type FollowOptions, inLogOrder } from '../../storage/eventLog.ts';
 import type { ReadModels, Row, RowBatch } from '../../storage/readModels.ts';
 import { type LogMismatch, loadCheckpoint, runWhileLogUnchanged, type SameLogPorts } from './checkpoints.ts';
+import type { ProjectedBatches } from './projectedBatches.ts';
 
 /** What the projector's thread reports to the service, for its log. */
 export type ProjectorMessage =
@@ -226,7 +227,7 @@ interface Progress {
 
 /**
  * Folds the log into read models, from their checkpoints on: until the signal, or until `isDone` returns true for a
- * batch that was written. The log is read once for all of them, from the earliest checkpoint on. Rejects when a store
+ * batch that was written, and the position after which it begins. The log is read once for all of them, from the earliest checkpoint on. Rejects when a store
  * cannot be reached; calling it again continues from the checkpoints, which are read anew because a store that failed
  * over may have lost them, and so may a rebuilt one: that is also checked while nothing is appended.
  */
@@ -234,7 +235,7 @@ export async function project(
   targets: readonly Target[],
   ports: ProjectorPorts,
   signal: AbortSignal,
-  isDone: (batch: EventBatch) => boolean = () => false,
+  isDone: (batch: EventBatch, after: Position) => boolean = () => false,
 ): Promise<void> {
   const { eventLog, readModels, gather } = ports;
   const all = await Promise.all(
@@ -257,6 +258,7 @@ export async function project(
       );
       continue;
     }
+    const from = Math.min(...all.map(({ position }) => position));
     const behind = all.filter(({ position }) => position < batch.position);
     const startedAt = performance.now();
     await traced(workOf(batch), async () => {
@@ -275,7 +277,7 @@ export async function project(
     batchDuration.observe((performance.now() - startedAt) / 1_000);
     projected.add(batch.events.length);
     for (const progress of behind) progress.position = batch.position;
-    if (isDone(batch)) return;
+    if (isDone(batch, from)) return;
   }
 }
 
@@ -327,6 +329,11 @@ async function* withPauses<Item>(
   }
 }
 
+interface AllPorts extends ProjectorPorts, SameLogPorts {
+  /** Gets each batch that was folded into all that are kept up to date together, where they take every event. */
+  batches?: ProjectedBatches;
+}
+
 /** How far, in positions, a read model may be behind the others for the log to be read for them together. */
 const NEAR = 10_000;
 
@@ -338,7 +345,7 @@ const NEAR = 10_000;
  */
 export async function projectAll(
   projections: readonly Projection[],
-  ports: ProjectorPorts & SameLogPorts,
+  ports: AllPorts,
   signal: AbortSignal,
 ): Promise<void> {
   const targets = projections.map(ownTarget);
@@ -359,12 +366,18 @@ export async function projectAll(
 async function untilCaughtUp(
   together: Target[],
   behind: Target[],
-  ports: ProjectorPorts,
+  ports: AllPorts,
   signal: AbortSignal,
 ): Promise<void> {
   const round = new AbortController();
   const until = AbortSignal.any([signal, round.signal]);
-  const keepingUp = project(together, ports, until);
+  const { batches } = ports;
+  batches?.clear();
+  const isAll = together.some(({ projection }) => projection.eventTypes === undefined);
+  const keepingUp = project(together, ports, until, (batch, after) => {
+    if (isAll) batches?.add(after, batch);
+    return false;
+  });
   const catchUps = behind.map((target) => project([target], ports, until, ({ caughtUp }) => caughtUp));
   try {
     const ends = behind.length > 0 ? [Promise.all(catchUps), keepingUp] : [keepingUp];

@@ -20,6 +20,7 @@ import {
   type SameLogPorts,
   waitForRebuildRequest,
 } from '../projections/checkpoints.ts';
+import type { ProjectedBatches } from '../projections/projectedBatches.ts';
 import { allRows, growingPauses } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { announceChanges, announceRules } from './announce.ts';
@@ -205,6 +206,11 @@ export const worklistEventTypes = [
   ...[...billingTypes, RECORD_ERASED, ...ruleSettingTypes, CODE_SET_LOADED],
 ];
 
+interface WorklistPorts extends SameLogPorts, Pick<FollowOptions, 'gather'> {
+  /** From the projector in the same thread; without one, the log is read. */
+  batches: ProjectedBatches;
+}
+
 /** Encounters to be evaluated, by workspace and id. */
 type AllDue = Map<string, Map<string, Due>>;
 
@@ -215,7 +221,7 @@ type AllDue = Map<string, Map<string, Due>>;
  * instead. Rejects with `unavailable`.
  */
 async function followRecords(
-  ports: QueryPorts,
+  { batches, ...ports }: WorklistPorts,
   work: WorklistWork,
   options: Pick<FollowOptions, 'after' | 'gather' | 'signal'>,
   fanOuts: FanOuts,
@@ -226,7 +232,7 @@ async function followRecords(
   let postponed: AllDue = new Map();
   /** Those of the batch, and of earlier ones as far back as something was postponed. */
   let events: RecordedEvent[] = [];
-  for await (const batch of eventLog.follow({ ...options, filter: { eventTypes: worklistEventTypes } })) {
+  for await (const batch of batches.follow(eventLog, worklistEventTypes, options)) {
     for (const model of [recordsModel, documentsModel]) {
       if (!(await isReached(readModels, model, batch.position, signal))) return;
     }
@@ -460,10 +466,7 @@ const IDLE_MS = 50;
  * when a store cannot be reached, the log is another one, or the worklist is outdated; calling it again continues from where it was, or
  * rebuilds it. It is also rebuilt when other rules built it.
  */
-export async function updateWorklist(
-  ports: SameLogPorts & Pick<FollowOptions, 'gather'>,
-  signal: AbortSignal,
-): Promise<void> {
+export async function updateWorklist(ports: WorklistPorts, signal: AbortSignal): Promise<void> {
   const [begun] = await ports.readModels.load(begunModel, [BEGUN]);
   if (begun && begun.body.rules !== rulesDigest) await requestRebuild(ports.readModels, readinessModel);
   await loadCheckpoint(readinessModel, ports);

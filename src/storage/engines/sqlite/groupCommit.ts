@@ -39,7 +39,7 @@ const LARGE_PROOF = 256 * 1024;
  * that a commit has ended. So this many waiting appends are handed over before that, and this many batches ahead: otherwise the
  * two threads would take turns instead of working side by side.
  */
-const EARLY_BATCH = 16;
+const EARLY_BATCH = 32;
 const MAX_COMMITTING = 4;
 /** How long the caller's thread waits for a lone append; it can serve nobody else meanwhile. */
 const MAX_WAIT_MS = 2;

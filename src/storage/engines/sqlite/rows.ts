@@ -42,7 +42,8 @@ function parsed<Body>(stored: string): Body {
 
 function checksumOf({ id, version }: Identified, body: string): string {
   const sum = crc32(body, crc32(`${version} ${id}`));
-  return [24, 16, 8, 0].map((shift) => spacesOfByte[(sum >>> shift) & 255]).join('');
+  const spaces = (shift: number) => spacesOfByte[(sum >>> shift) & 255] as string;
+  return spaces(24) + spaces(16) + spaces(8) + spaces(0);
 }
 
 function damaged(cause?: unknown): Error {
