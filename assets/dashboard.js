@@ -93,6 +93,18 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
+// From the fields of a search down to its results, and from one result to the next.
+document.addEventListener('keydown', (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const { target } = event;
+  if (!step || !(target.type === 'search' || target.closest('[data-arrow-keys]'))) return;
+  const stops = [...document.querySelectorAll('main [type="search"], [data-arrow-keys] tbody th a')];
+  const next = stops[Math.max(stops.indexOf(target) + step, 0)];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+});
+
 document.addEventListener('keydown', ({ key }) => {
   if (key !== 'Escape') return;
   for (const menu of openMenus()) {

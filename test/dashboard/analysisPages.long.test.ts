@@ -159,7 +159,7 @@ onEmbeddedEngines((start) => {
     expect(page).toContain(
       `Of ${MANY + 5} encounters, <strong>${MANY + 2}</strong> would be in a different state`,
     );
-    expect(page).toContain(`>${String(claim.payer.id)}</a>`);
+    expect(page).toContain(`<bdi>${String(claim.payer.id)}</bdi></small>`);
     expect(page).toContain(`The first 200 of ${MANY + 2}.`);
     expect(page).toMatch(
       new RegExp(
@@ -173,6 +173,7 @@ onEmbeddedEngines((start) => {
     expect(accesses).toMatchObject([
       { action: 'readiness.simulation', shown: { count: MANY + 5, things: { length: 200 } } },
       { action: 'record.list', kind: 'encounter' },
+      { action: 'record.list', kind: 'payer' },
       { action: 'record.list', kind: 'patient' },
     ]);
     expect((await worklist(service)).counts.states).toMatchObject({ blocked: MANY + 3 });
@@ -273,7 +274,7 @@ onEmbeddedEngines((start) => {
     const query = new URL(again.replaceAll('&amp;', '&'), service.url).searchParams;
     expect(Object.fromEntries(query)).toEqual(tried);
     expect(page).toContain(`<code dir="auto">letter</code>: ${text} (warns)`);
-    expect(page).toMatch(new RegExp(`>${text}</th><td[^>]*>[1-9]`));
+    expect(page).toMatch(new RegExp(`>${text}</span></th><td[^>]*>[1-9]`));
     const [, started_at = ''] =
       /name="started_at" value="([^"]+)"/.exec((await admin.get(root + path)).text) ?? [];
     const changes = await changesBy(service, () => admin.post(`${root}${path}/apply`, { started_at }));

@@ -39,13 +39,13 @@ test('everything that lets data out, changes who gets in, stops a clinic or eras
     [
       '/account/two-factor',
       '/account/two-factor/off',
-      '/users',
       '/users/:user/disable',
       '/users/:user/enable',
       '/users/:user/invite',
       '/users/:user/reset-two-factor',
       '/users/:user/role',
       '/users/:user/unlock',
+      '/users/new',
       '/workspaces',
       '/workspaces/:workspace/activate',
       '/workspaces/:workspace/audit/report/vip',
@@ -84,7 +84,7 @@ test('everything that lets data out, changes who gets in, stops a clinic or eras
 
 test('after ten minutes the password is asked for, and the form that was sent goes on with it', async () => {
   const admin = await tests.dashboard.createUser('admin');
-  const page = await tests.dashboard.openFor(admin, '/users');
+  const page = await tests.dashboard.openFor(admin, '/users/new');
   await growOld(page);
   const name = 'asked-anew@clinic.example';
   const appended = await tests.events(async () => {

@@ -88,7 +88,8 @@ onEveryEngine((start) => {
       test('a deactivated key is refused with 403, an activated one works, a deleted one is refused with 401', async () => {
         const change = async (action: string) => {
           await page.goto(`/dashboard/workspaces/${workspace}/keys`);
-          await keyRow().getByRole('link', { name: action }).first().click();
+          await keyRow().getByRole('link', { name: 'EMR sync' }).click();
+          await page.getByRole('button', { name: `${action} EMR sync` }).click();
           if (action === 'Delete') await page.getByLabel('Type the name of the key').fill('EMR sync');
           await click('button', `${action} API key`);
         };

@@ -51,7 +51,9 @@ test(
     await records.show(path);
     await page.getByRole('button', { name: 'Hold', exact: true }).click();
     await records.shows('Put this patient under legal hold?');
-    expect(await page.locator('main').textContent()).not.toContain(patient.last_name);
+    expect(await textOf(page.locator('main'))).toContain(
+      `${patient.last_name} ${patient.id}. Until the hold`,
+    );
     await expectAccessible(page);
     await takePictures(page, 'record-hold');
     const refused = await appendedBy(service, async () => {
@@ -85,7 +87,7 @@ test(
 
     await page.goto(`/dashboard${holdsPath()}`);
     const row = page.getByRole('row', { name: id });
-    expect(await textOf(row)).toContain(`Patient ${patient.id}`);
+    expect(await textOf(row)).toMatch(new RegExp(`Patient .*${patient.last_name} ${patient.id} ${CASE}`));
     await expectAccessible(page);
     await takePictures(page, 'holds');
     await row.getByRole('link', { name: `Release ${id}` }).click();

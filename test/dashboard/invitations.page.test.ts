@@ -27,7 +27,7 @@ async function accept(token: string, password: string, again = password) {
 
 describe('an invitation in the dashboard', () => {
   test('shows a link once, with which the user chooses a password, once', async () => {
-    const page = await tests.dashboard.openAs('admin', '/users');
+    const page = await tests.dashboard.openAs('admin', '/users/new');
     const name = newName();
     const password = phi('correct horse battery');
     let link = '';

@@ -28,11 +28,11 @@ describe('a form that was refused', () => {
     expect(await plain.title()).toBe('Error: Sign in · Chartledger');
     expect(await focused(plain).textContent()).toBe('Incorrect name or password.');
 
-    await page.goto('/dashboard/users');
+    await page.goto('/dashboard/users/new');
     await page.getByLabel('Name').fill('x'.repeat(300));
     await page.getByLabel('All workspaces').check();
     await page.getByRole('button', { name: 'Invite user' }).click();
-    expect(await page.title()).toBe('Error: Users · Chartledger');
+    expect(await page.title()).toBe('Error: Invite user · Chartledger');
     expect(await focused(page).getAttribute('name')).toBe('name');
     await expectAccessible(page);
   });

@@ -143,7 +143,7 @@ onEmbeddedEngines((start) => {
       // The two are read one after the other: an attempt may fail in between.
       expect(text).toMatch(/<a href="[^"]+">Webhook <bdi>https:\/\/nobody.invalid\/hook<\/bdi> fails<\/a>/);
     });
-    expect(text).toMatch(/<dt>Lowest share delivered to a webhook<\/dt><dd>0%/);
+    expect(text).toMatch(/<dt>Lowest webhook delivery<\/dt><dd>0%/);
     expect(text).toMatch(/<svg role="img" aria-label="0 delivered, \d+ failed"/);
     const [attempts = ''] = linksOf(text, 'attempts-');
     expect(attempts).toContain(`/webhooks/${body.id}?page_token=`);

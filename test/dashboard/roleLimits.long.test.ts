@@ -153,6 +153,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
   ],
   integrators: [
     'get /workspaces/:workspace/keys',
+    'get /workspaces/:workspace/keys/:id',
     'get /workspaces/:workspace/keys/:id/made',
     ...both('/workspaces/:workspace/keys/new'),
     ...['recipient', 'limits', 'public-keys', 'rotate', 'deactivate', 'activate', 'delete'].flatMap(
@@ -177,7 +178,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'post /workspaces/:workspace/returned',
     'get /overview',
     'get /users',
-    'post /users',
+    ...both('/users/new'),
     'get /users/:user',
     'post /users/:user/role',
     'post /users/:user/invite',

@@ -37,10 +37,14 @@ test('the box on every page leads from a name to the record, and the name is in 
     await page.getByRole('heading', { level: 1, name: 'Search' }).waitFor();
     const rows = page.locator('tbody tr');
     expect(await rows.count()).toBe(2);
-    expect(await textOf(rows.first())).toContain(
-      `Mario ${maria.last_name} Patient ${mario.id} Date of birth Jan 2, 1990`,
+    expect(await textOf(rows.first())).toContain(`Mario ${maria.last_name} ${mario.id} Jan 2, 1990`);
+    expect(await page.locator('mark').allTextContents()).toEqual(
+      ['Mario', 'María'].flatMap((name) => [name, ...maria.last_name.split('-').slice(0, 1)]),
     );
     expect(await page.getByLabel('Search for').inputValue()).toBe('quetzal mar');
+    await page.getByLabel('Search for').focus();
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowUp']) await page.keyboard.press(key);
+    expect(await page.locator(':focus').textContent()).toBe(`Mario ${maria.last_name}`);
     await expectAccessible(page);
     await takePictures(page, 'search');
   });
@@ -68,17 +72,21 @@ test('it is narrowed to a kind, pages, and works without scripts', async () => {
   const visitor = new BrowserlessSession(service.url);
   await visitor.signIn(await dashboard.createUser('compliance'));
   await visitor.get(`${root}/search`);
-  const sent = await visitor.post(`${root}/search`, { q: ` ${name}  pdf `, kind: 'document' });
+  const sent = await visitor.post(`${root}/search`, { q: ` ${name}  pdf ` });
   expect([sent.status, sent.headers.location]).toEqual([303, `/dashboard${root}/search?n=1`]);
-  const first = await visitor.get(`${root}/search?n=1`);
-  expect(first.text.match(/<th scope="row">/g)).toHaveLength(25);
+  const all = await visitor.get(`${root}/search?n=1`);
+  expect(all.text.match(/<th scope="row"/g)).toHaveLength(5);
+  const [, narrowed = ''] = /href="\/dashboard([^"]+)">All documents that match/.exec(all.text) ?? [];
+  const first = await visitor.get(narrowed.replaceAll('&amp;', '&'));
+  expect(first.text.match(/<th scope="row"/g)).toHaveLength(25);
   const [, next = ''] = /href="\/dashboard([^"]+)" rel="next"/.exec(first.text) ?? [];
   const second = await visitor.get(next.replaceAll('&amp;', '&'));
-  expect(second.text.match(/<th scope="row">/g)).toHaveLength(1);
+  expect(second.text.match(/<th scope="row"/g)).toHaveLength(1);
   expect(second.text).toContain(`/documents/`);
-  await visitor.post(`${root}/search`, { q: name, kind: 'payer' });
-  expect((await visitor.get(`${root}/search?n=2`)).text).toContain('Nothing matches all of');
-  expect((await visitor.get(`${root}/search?n=1`)).text).toContain(`${name} 25.pdf`);
+  const nothing = await visitor.get(`${root}/search?n=1&kind=payer`);
+  expect(nothing.text).toContain('Nothing matches all of');
+  expect(nothing.text).toContain(`href="/dashboard${root}/search?n=1">Search all kinds`);
+  expect((await visitor.get(`${root}/search?n=1&kind=nothing`)).status).toBe(400);
   const refused = await visitor.post(`${root}/search`, { q: 'x'.repeat(1001) });
   expect([refused.status, refused.text]).toEqual([
     400,
@@ -95,8 +103,8 @@ test('the id of a refused request leads to it, for those who may see it', async 
   await visitor.signIn(await dashboard.createUser('compliance'));
   await visitor.get(`${root}/search`);
   const search = async (q: string, kind = '') => {
-    const { headers } = await visitor.post(`${root}/search`, { q, kind });
-    return (await visitor.get(String(headers.location).slice('/dashboard'.length))).text;
+    const { headers } = await visitor.post(`${root}/search`, { q });
+    return (await visitor.get(String(headers.location).slice('/dashboard'.length) + kind)).text;
   };
   const accesses = await accessesBy(service, async () => {
     const text = await search(` ${requestId.toUpperCase()} `);
@@ -110,7 +118,7 @@ test('the id of a refused request leads to it, for those who may see it', async 
   ]);
   for (const [q, kind] of [
     [requestId.slice(0, -1), ''],
-    [requestId, 'patient'],
+    [requestId, '&kind=patient'],
     ['00000000-0000-7000-8000-000000000000', ''],
   ] as const) {
     const text = await search(q, kind);
@@ -122,6 +130,18 @@ test('the id of a refused request leads to it, for those who may see it', async 
   const { headers } = await visitor.post(`${south}/search`, { q: requestId });
   const elsewhere = await visitor.get(String(headers.location).slice('/dashboard'.length));
   expect(elsewhere.text).toContain('Nothing matches all of');
+});
+
+test('a field that is not shown of every record is, where it has what was searched for', async () => {
+  const phone = '(402) 555-0173';
+  const patient = { ...samples.patient(), phone, last_name: phi('Ringer') };
+  await service.post('/integration/patients', patient);
+  const visitor = new BrowserlessSession(service.url);
+  await visitor.signIn(await dashboard.createUser('billing'));
+  await visitor.get(`${root}/search`);
+  const { headers } = await visitor.post(`${root}/search`, { q: '5550173 ringer' });
+  const { text } = await visitor.get(String(headers.location).slice('/dashboard'.length));
+  expect(text).toContain(`Phone</span> <mark><bdi>${phone}</bdi></mark>`);
 });
 
 test('who may not see records has no box, and is refused', async () => {

@@ -86,7 +86,7 @@ onEveryEngine((start) => {
     });
     expect(webhookEvents).toEqual(['webhooks: WebhookCreated', 'webhooks: WebhookSecretRotated']);
     const userEvents = await installationEvents(service, async () => {
-      const invited = await made('/users', {
+      const invited = await made('/users/new', {
         name: phi('eve@clinic.example'),
         role: 'viewer',
         workspaces: '*',

@@ -30,7 +30,7 @@ async function openUser(name: string): Promise<void> {
 }
 
 async function inviteByForm(name: string, role: string) {
-  await page.goto('/dashboard/users');
+  await page.goto('/dashboard/users/new');
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Role').selectOption(role);
   await page.getByLabel('All workspaces').check();
@@ -152,7 +152,7 @@ test('only administrators see users, by the menu or by the address', async () =>
         expect((await somebody.get(path)).status).toBe(403);
       }
       const form = { name: 'eve', role: 'admin', workspaces: '*' };
-      expect((await somebody.post('/users', form)).status).toBe(403);
+      expect((await somebody.post('/users/new', form)).status).toBe(403);
       for (const change of ['role', 'invite', 'disable', 'enable']) {
         expect((await somebody.post(`/users/${user.id}/${change}`, form)).status).toBe(403);
       }

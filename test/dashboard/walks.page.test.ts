@@ -160,6 +160,7 @@ test('a key leads to its errors, and each to a call with curl', async () => {
   const walk = await Walk.from(page, root);
   await walk.follow('API keys');
   await walk.sees(page.getByRole('row').filter({ hasText: 'EMR connector' }));
+  await walk.follow('EMR connector');
   await walk.follow('Refused requests of EMR connector');
   await walk.sees(page.getByRole('row').filter({ hasText: requestId }));
   const list = page.getByRole('region', { name: 'Refused requests, newest first' });
@@ -202,7 +203,9 @@ test('a key is rotated, and the old one still works for the time chosen', async 
   const row = page.getByRole('row').filter({ hasText: 'Rotating' });
   await walk.sees(row);
   const changes = await changesBy(service, async () => {
-    await walk.click(row.getByRole('link', { name: 'Rotate' }));
+    await walk.click(row.getByRole('link', { name: 'Rotating' }));
+    await walk.sees(page.getByRole('heading', { level: 1, name: 'Rotating' }));
+    await walk.press('Rotate Rotating');
     await walk.press('Rotate API key');
     await walk.sees(page.getByLabel('The key'));
   });
@@ -219,6 +222,8 @@ test('somebody is invited with the least rights, and signs in with a second fact
   const invited = phi('viewer@clinic.example');
   const walk = await Walk.from(page, root);
   await walk.follow('Users');
+  await walk.press('Invite user');
+  await walk.sees(page.getByRole('heading', { level: 1, name: 'Invite user' }));
   await walk.type(page.getByLabel('Name'), invited);
   await walk.sees(page.getByRole('button', { name: 'Invite user' }));
   await page.getByLabel('Role').selectOption('viewer');

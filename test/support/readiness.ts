@@ -40,7 +40,7 @@ export async function analyse(page: Page, workspace: string): Promise<void> {
   await page.goto(`${root}/simulation`);
   await page.locator('summary', { hasText: /^Rules$/ }).click();
   await page.getByLabel('The facility has an EIN').selectOption('off');
-  await page.getByLabel('Filing limit for all payers: 90d, 6m or 1y').fill('1y');
+  await page.getByLabel('Of all payers').fill('1y');
   await page.getByRole('button', { name: 'Simulate' }).click();
   await showFound(page);
 }

@@ -64,7 +64,7 @@ const foundSchema = z
   })
   .meta({ id: 'Found', description: 'A record or document that was found.' });
 
-const example: Found = {
+const example: Omit<Found, 'foundBy'> = {
   ...{ kind: 'patient', id: 'patient-1001', title: 'Maria Lopez' },
   details: { date_of_birth: '1984-02-29', 'primary_insurance.payer_id': 'payer-aetna' },
   ...{ matched: 'beginnings', version: 2 },
@@ -118,8 +118,8 @@ export const searchRecords = endpoint({
     if (among !== undefined) requirePermission(key, onKind('read', among));
     const kinds = among === undefined ? readableKinds(key) : [among];
     const request = { text: tidied(q), kinds, limit, pageToken };
-    const body = await search(ports, caller.workspace, request);
-    await recordAccess(ports.eventLog, caller, searchAccess(request, among, body.items));
-    return { body };
+    const { items, next_page_token } = await search(ports, caller.workspace, request);
+    await recordAccess(ports.eventLog, caller, searchAccess(request, among, items));
+    return { body: { items: items.map(({ foundBy: _foundBy, ...item }) => item), next_page_token } };
   },
 });

@@ -51,6 +51,21 @@ const defects: Readonly<Record<string, string>> = {
   rendering_role: 'Rendering provider gives no care',
   taxonomy_code: 'Invalid taxonomy code',
   taxonomy_code_missing: 'No taxonomy code',
+  taxonomy_of_organization: 'Taxonomy code of an organization',
+  filing_limit_unknown: 'No filing limit known',
+  visit_type_missing: 'No visit type',
+  facility_type_missing: 'No facility type',
+  facility_npi_missing: 'No facility NPI',
+  billing_npi: 'No NPI of the billing entity',
+  provider_tax_id: 'No valid EIN of the provider',
+  npi_shared: 'Facility and provider share an NPI',
+  insurance_order: 'Insurances in the wrong order',
+  subscriber_address: 'Malformed address of the subscriber',
+  payer_type_missing: 'No payer type',
+  other_insurance: 'Incomplete or repeated insurance',
+  payer_address: 'Malformed address of the payer',
+  billing_zip: 'ZIP code of the billing entity too short',
+  member_id_like_ssn: 'Member ID like a Social Security number',
 };
 
 /** Returns the defect that a rule finds; for one without a name, what the rule requires, as `ruleTitle` does. */

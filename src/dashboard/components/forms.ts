@@ -7,7 +7,6 @@ import {
   termsOf,
 } from '../../domain/events/payloads.ts';
 import { parseTerms } from '../../modules/audit/disclosureTerms.ts';
-import { scopeKinds } from '../../modules/auth/apiKeys.ts';
 import type { Role } from '../../modules/auth/users.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 import { searchPath } from './layout.ts';
@@ -28,7 +27,7 @@ import {
   valuesOf,
   viewerPreferences,
 } from './page.ts';
-import { bdi, fieldLabel } from './text.ts';
+import { bdi } from './text.ts';
 
 interface Field {
   name: string;
@@ -150,15 +149,13 @@ function notes({ name, hint, error }: Field): Html {
 }
 
 /** Returns the search form, filled in with what was sent; `problem` is what is wrong with its text. */
-export function searchForm({ workspace, csrf }: Visit, text = '', kind = '', problem?: string): Html {
-  const kinds = scopeKinds.map((value) => ({ value, text: fieldLabel(value) }));
+export function searchForm({ workspace, csrf }: Visit, text = '', problem?: string): Html {
   return html`<form method="post" action="/dashboard${searchPath(workspace)}" class="find" aria-label="Search">
 ${csrf}
 ${input({
   ...{ name: 'q', label: 'Search for', type: 'search', value: text, error: problem, autocomplete: 'off' },
-  hint: 'Names, dates of birth, phone numbers, e-mail addresses, IDs and parts of them, NPIs, policy numbers, file names, IDs of refused requests, control IDs of messages.',
+  hint: 'Names, dates of birth, phone numbers, e-mail addresses, IDs and parts of them, NPIs, policy numbers, file names; IDs of refused requests, control IDs of messages.',
 })}
-${select({ name: 'kind', label: 'Kind', value: kind, options: [{ value: '', text: 'Any kind' }, ...kinds] })}
 <button type="submit">Search</button>
 </form>`;
 }
@@ -328,7 +325,7 @@ export const purposeTexts: Record<Purpose, string> = {
 /** Returns to whom data are sent and why, for a table cell. */
 export function termsText({ recipient, purpose }: NullableTerms = {}): HtmlValue {
   if (!recipient && !purpose) return html`<span class="muted">not given</span>`;
-  return html`${recipient ? bdi(recipient) : 'recipient not given'}<br><small class="muted">${purpose ? purposeTexts[purpose] : 'purpose not given'}</small>`;
+  return html`${recipient ? bdi(recipient) : 'recipient not given'} <small class="muted">${purpose ? purposeTexts[purpose] : 'purpose not given'}</small>`;
 }
 
 /**

@@ -15,6 +15,7 @@ export const pageHelp: Readonly<Record<string, readonly [line: string, document:
     '/account': ['Times are in UTC until you choose a time zone.', 'guides/dashboard', 'times'],
     '/account/two-factor': ['Any authenticator app works (TOTP).', 'guides/dashboard', 'sign-in'],
     '/users': ['A role is for one workspace, or for all.', 'guides/dashboard', 'add-people'],
+    '/users/new': ['What each role sees and does.', 'guides/dashboard', 'add-people'],
     '/users/:user': ['What each role sees and does.', 'guides/dashboard', 'add-people'],
     '/users/:user/reset-two-factor': [
       'For a user who lost the app and the codes.',
@@ -265,6 +266,11 @@ export const pageHelp: Readonly<Record<string, readonly [line: string, document:
     ],
     '/workspaces/:workspace/keys': [
       'Give a key no more than its system needs.',
+      'operate/keys-and-secrets',
+      'api-keys',
+    ],
+    '/workspaces/:workspace/keys/:id': [
+      'What a key does cannot be widened: create another one.',
       'operate/keys-and-secrets',
       'api-keys',
     ],

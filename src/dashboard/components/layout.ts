@@ -20,9 +20,9 @@ import {
 } from './page.ts';
 import { badge, bdi } from './text.ts';
 
-/** Returns the address of a workspace's search, below `/dashboard`; of one search where its number is given. */
-export function searchPath(workspace: string, number?: number): string {
-  return `/workspaces/${workspace}/search${number === undefined ? '' : `?n=${number}`}`;
+/** Returns the address of a workspace's search, below `/dashboard`; of one search, or of what it found of a kind, where these are given. */
+export function searchPath(workspace: string, number?: number, kind?: string): string {
+  return `/workspaces/${workspace}/search${number === undefined ? '' : `?n=${number}`}${kind === undefined ? '' : `&kind=${kind}`}`;
 }
 
 /** Returns the box on every page. What is typed is sent in the body: no name is in an address. */

@@ -11,7 +11,8 @@ import {
 } from '../../modules/auth/users.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { checkboxes, messageOf, select } from './forms.ts';
-import { type Html, html, type Refusal, textOf, type Visit, valuesOf } from './page.ts';
+import { type Html, type HtmlValue, html, type Refusal, textOf, type Visit, valuesOf } from './page.ts';
+import { definitionList } from './tables.ts';
 import { badge, bdi, code, time } from './text.ts';
 
 /** The names of the types of principals. */
@@ -50,13 +51,14 @@ const roleTexts: Record<Role, string> = {
   viewer: 'overview, de-identified events and API reference; no patient data',
 };
 
-/** Returns a user's roles, each with its workspace. */
+/** Returns a user's roles, each with its workspaces. */
 export function roleList(all: Roles): Html {
-  const entries = Object.entries(all).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  if (entries.length === 0) return html`<span class="muted">none</span>`;
-  return html`${entries.map(
-    ([workspace, role], at) =>
-      html`${at > 0 && html`<br>`}${role} <span class="muted">in ${workspace === ALL_WORKSPACES ? 'all workspaces' : workspace}</span>`,
+  const byRole = Map.groupBy(Object.keys(all).toSorted(), (workspace) => all[workspace] as Role);
+  if (byRole.size === 0) return html`<span class="muted">none</span>`;
+  const named = (workspace: string) => (workspace === ALL_WORKSPACES ? 'all workspaces' : workspace);
+  return html`${[...byRole].map(
+    ([role, workspaces], at) =>
+      html`${at > 0 && '; '}${role} <span class="muted">in ${workspaces.map(named).join(', ')}</span>`,
   )}`;
 }
 
@@ -76,16 +78,17 @@ export function userState(user: User): Html {
 /** Returns what there is to know about a user. */
 export function userFacts(user: User): Html {
   const { id, name, roles, createdAt, passwordSetAt, totpSetAt } = user;
-  return html`<dl class="fields">
-<div><dt>Name</dt><dd>${bdi(name)}</dd></div>
-<div><dt>${Object.keys(roles).length === 1 ? 'Role' : 'Roles'}</dt><dd>${roleList(roles)}</dd></div>
-<div><dt>State</dt><dd>${userState(user)}</dd></div>
-<div><dt>Signs in with</dt><dd>${signsInBy(user)}</dd></div>
-<div><dt>Created</dt><dd>${time(createdAt)}</dd></div>
-${passwordSetAt && html`<div><dt>Password set</dt><dd>${time(passwordSetAt)}</dd></div>`}
-${totpSetAt && html`<div><dt>Authenticator app set up</dt><dd>${time(totpSetAt)}</dd></div>`}
-<div><dt>ID</dt><dd>${code(id)}</dd></div>
-</dl>`;
+  const facts: [string, HtmlValue][] = [
+    ['Name', bdi(name)],
+    [Object.keys(roles).length === 1 ? 'Role' : 'Roles', roleList(roles)],
+    ['State', userState(user)],
+    ['Signs in with', signsInBy(user)],
+    ['Created', time(createdAt)],
+    ['Password set', passwordSetAt && time(passwordSetAt)],
+    ['Authenticator app set up', totpSetAt && time(totpSetAt)],
+    ['ID', code(id)],
+  ];
+  return definitionList(facts.filter(([, value]) => value !== undefined));
 }
 
 const NO_ROLE = 'none';

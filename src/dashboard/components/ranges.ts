@@ -1,6 +1,7 @@
 import { type Span, spanNumber, spans } from '../../../projections/auditAggregation.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
-import { type Html, html } from './page.ts';
+import { type Html, html, zonedTime } from './page.ts';
+import { dayText } from './text.ts';
 
 /** A period up to the present moment, and the bars in which it is shown. */
 interface RangeShape {
@@ -68,7 +69,7 @@ export function iso(ms: number): string {
 function nameOf(span: Span, from: number): string {
   const text = iso(from);
   if (span === 'minute') return `${text.slice(11, 16)} UTC`;
-  return span === 'day' ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
+  return span === 'day' ? dayText(text) : zonedTime(text, 'UTC');
 }
 
 /** Returns links to the other ranges of a page; `pathOf` is below `/dashboard`. */

@@ -10,7 +10,7 @@ import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { FieldMessage } from '../../platform/errors.ts';
 import { type Html, type HtmlValue, html } from './page.ts';
 import { who } from './people.ts';
-import { type TableColumn, table } from './tables.ts';
+import { definitionList, type TableColumn, table } from './tables.ts';
 import { badge, bdi, code, empty, fieldLabel, time } from './text.ts';
 import { documentsPath, holdsPath, recordPath } from './urls.ts';
 
@@ -121,11 +121,6 @@ export function printedDocuments(documents: readonly DocumentView[]): Html {
 /** Returns what replaces something of a kind that was erased. */
 export function erasedBanner(kind: string, erasedAt: string): Html {
   return html`<p class="banner"><strong>This ${kind} was erased</strong> on ${time(erasedAt)}. Nothing that was sent about it can be read any more. Who erased it, when and why is kept.</p>`;
-}
-
-/** Returns what is known about one thing: names with their values. */
-export function definitionList(pairs: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): Html {
-  return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 /** Returns a field's value for people; `null` means none. */

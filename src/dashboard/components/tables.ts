@@ -54,3 +54,15 @@ function rows<Item>(columns: TableColumn<Item>[], items: readonly Item[]): Html[
       })}</tr>`,
   );
 }
+
+/** Returns a line for each of these in a cell that is one line high; several are to be opened, by the names in `summary`. */
+export function linesCell(lines: readonly { name: string; line: HtmlValue }[]): HtmlValue {
+  if (lines.length <= 1) return lines[0]?.line;
+  const names = lines.map(({ name }) => name).join(', ');
+  return html`<details class="entry"><summary><span>${names}</span></summary><ul class="plain">${lines.map(({ line }) => html`<li>${line}</li>`)}</ul></details>`;
+}
+
+/** Returns what is known about one thing: names with their values. */
+export function definitionList(pairs: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): Html {
+  return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}

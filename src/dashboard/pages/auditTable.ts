@@ -10,8 +10,8 @@ import type { PrincipalNames } from '../../modules/records/queries/principalName
 import type { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { type Html, type HtmlValue, html } from '../components/page.ts';
 import { principalTexts } from '../components/people.ts';
-import { definitionList } from '../components/records.ts';
 import type { TableColumn } from '../components/tables.ts';
+import { definitionList } from '../components/tables.ts';
 import { badge, bdi, code, idBeside, time, titleOf, wordsOf } from '../components/text.ts';
 import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
 

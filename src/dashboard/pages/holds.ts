@@ -2,10 +2,10 @@ import { pathId } from '../../api/schemas/parameters.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { type Hold, type HoldStep, readHolds } from '../../modules/erasure/holdState.ts';
 import { addHold, findHold, type HeldRecord, releaseHold } from '../../modules/erasure/holds.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import { type QueryPorts, readRecord } from '../../modules/records/queries/records.ts';
 import type { FieldMessage } from '../../platform/errors.ts';
-import type { EventLog } from '../../storage/eventLog.ts';
 import { confirmedChange, input, messageOf } from '../components/forms.ts';
 import {
   type DashboardRoute,
@@ -17,11 +17,11 @@ import {
   textOf,
   type Visit,
 } from '../components/page.ts';
-import { kindOf, recordsSection } from '../components/recordTable.ts';
-import { table } from '../components/tables.ts';
+import { kindOf, recordsSection, referredLink } from '../components/recordTable.ts';
+import { type TableColumn, table } from '../components/tables.ts';
 import { bdi, code, empty, time, titleOf } from '../components/text.ts';
 import { holdsPath, holdsSection, recordPath, recordsPath } from '../components/urls.ts';
-import { type ErasedPorts, orErased } from './records/shared.ts';
+import { type ErasedPorts, orErased, readNames } from './records/shared.ts';
 
 interface HoldPorts extends QueryPorts, ErasedPorts {}
 
@@ -63,13 +63,13 @@ function recordHold(ports: HoldPorts): DashboardRoute[] {
       await readRecord(ports, workspace, entry, id);
       return { entry, id };
     },
-    question: ({ entry: { kind }, id }, { workspace }, details) => ({
+    question: async ({ entry: { kind }, id }, visit, details) => ({
       title: `Put this ${kind} under legal hold?`,
       section: recordsSection,
-      text: html`${code(id)}. Until the hold is released, nobody can erase it${protectedToo[kind]}. It can still be changed.`,
+      text: html`${await coveredText(ports, visit, { kind, id })}. Until the hold is released, nobody can erase it${protectedToo[kind]}. It can still be changed.`,
       fields: reasonField(details),
       button: `Hold ${kind}`,
-      back: recordPath(workspace, kind, id),
+      back: recordPath(visit.workspace, kind, id),
     }),
     async make(record, { caller, workspace, form, notice }) {
       const { kind } = record.entry;
@@ -86,21 +86,22 @@ const protectedToo: Record<string, string | undefined> = {
   encounter: ', its documents or its patient',
 };
 
-function release({ eventLog }: HoldPorts): DashboardRoute[] {
+function release(ports: HoldPorts): DashboardRoute[] {
+  const { eventLog } = ports;
   return confirmedChange<Hold>({
     roles: holdKeepers,
     path: '/workspaces/:workspace/holds/:hold/release',
     async find({ req, workspace }) {
       return findHold((await readHolds(eventLog, workspace)).holds, String(req.params.hold));
     },
-    question: ({ id, record }, { workspace }, details) => ({
+    question: async ({ id, record, added }, visit, details) => ({
       title: 'Release this legal hold?',
       section: holdsSection,
-      text: html`${code(id)}, on ${record ? html`the ${record.kind} ${code(record.id)}` : 'the workspace'}. Anything under no other hold can be erased again, also by the workspace’s retention.`,
+      text: html`${bdi(added.reason)}, on ${record ? html`the ${record.kind} ${await coveredText(ports, visit, record)}` : 'the workspace'} (${code(id)}). Anything under no other hold can be erased again, also by the workspace’s retention.`,
       fields: reasonField(details),
       button: 'Release hold',
       isDangerous: true,
-      back: holdsPath(workspace),
+      back: holdsPath(visit.workspace),
     }),
     async make({ id }, { caller, workspace, form, notice }) {
       await releaseHold(eventLog, caller, id, textOf(form, 'reason'));
@@ -121,8 +122,20 @@ function reasonField(details?: readonly FieldMessage[]): Html {
   });
 }
 
-interface HoldPagePorts {
-  eventLog: EventLog;
+/** Resolves with a record by its name and id; the audit trail has the read of the name. */
+async function coveredText(
+  ports: QueryPorts,
+  { workspace, caller }: Visit,
+  record: { kind: string; id: string },
+): Promise<Html> {
+  const { names, accesses } = await readNames(ports, workspace, [record]);
+  const [first, ...others] = accesses;
+  if (first) await recordAccess(ports.eventLog, caller, first, ...others);
+  const name = names?.nameOf(record.kind, record.id);
+  return name === undefined ? code(record.id) : html`<strong>${bdi(name)}</strong> ${code(record.id)}`;
+}
+
+interface HoldPagePorts extends QueryPorts {
   names: PrincipalNames;
 }
 
@@ -138,14 +151,24 @@ export function holdsRoutes(ports: HoldPagePorts): DashboardRoute[] {
   ];
 }
 
-async function list({ eventLog, names }: HoldPagePorts, visit: Visit): Promise<Reply> {
+async function list({ names, ...ports }: HoldPagePorts, visit: Visit): Promise<Reply> {
   const { workspace, caller } = visit;
-  const { holds } = await readHolds(eventLog, workspace);
+  const { holds } = await readHolds(ports.eventLog, workspace);
   const newestFirst = [...holds.values()].reverse();
   const inForce = newestFirst.filter(({ released }) => released === undefined);
   const released = newestFirst.filter((hold) => hold.released !== undefined);
   await names.learn(newestFirst.flatMap(({ added, released: end }) => [added.by, (end ?? added).by]));
-  await recordAccess(eventLog, caller, { action: 'hold.list', query: { all: true } });
+  const covered = await readNames(
+    ports,
+    workspace,
+    newestFirst.flatMap(({ record }) => record ?? []),
+  );
+  await recordAccess(
+    ports.eventLog,
+    caller,
+    { action: 'hold.list', query: { all: true } },
+    ...covered.accesses,
+  );
   const mayChange = visit.may(holdKeepers);
   const path = `/dashboard${holdsPath(workspace)}`;
   const body = html`<div class="page-head"><h1>Legal holds</h1>${
@@ -153,35 +176,44 @@ async function list({ eventLog, names }: HoldPagePorts, visit: Visit): Promise<R
     html`<div class="actions"><a role="button" class="outline secondary" href="${path}/new">Hold workspace</a></div>`
   }</div>
 <p>While a hold is in force, nobody can erase what it covers. A hold on a patient also covers its encounters and their documents; a hold on an encounter also covers its documents and its patient. To put a record under hold, open its page.</p>
-${inForce.length === 0 ? empty(html`No legal hold is in force. To put a record under hold, find it in <a href="/dashboard${recordsPath(workspace)}">Records</a>.`) : holdTable('Holds in force', inForce, names, visit, mayChange)}
-${released.length > 0 && html`<h2>Released</h2>${holdTable('Released holds', released, names, visit, false)}`}`;
+${inForce.length === 0 ? empty(html`No legal hold is in force. To put a record under hold, find it in <a href="/dashboard${recordsPath(workspace)}">Records</a>.`) : holdTable('Holds in force', inForce, names, covered.names, visit, mayChange)}
+${released.length > 0 && html`<h2>Released</h2>${holdTable('Released holds', released, names, covered.names, visit, false)}`}`;
   return { page: { title: 'Legal holds', section: holdsSection, body } };
 }
 
 function holdTable(
   label: string,
   holds: readonly Hold[],
-  names: PrincipalNames,
+  principals: PrincipalNames,
+  covered: RecordNames | undefined,
   { workspace }: Visit,
   withActions: boolean,
 ): Html {
-  const step = ({ at, by, reason }: HoldStep) =>
-    html`${time(at)}<br>${bdi(reason)}<br><small class="muted">${bdi(names.nameOf(by) ?? by.id)}</small>`;
-  return table(
+  const columnsOf = (when: string, why: string, stepOf: (hold: Hold) => HoldStep): TableColumn<Hold>[] => [
+    { title: why, isCut: true, cell: (hold) => wholeOnHovering(stepOf(hold).reason) },
+    { title: when, cell: (hold) => time(stepOf(hold).at) },
+    {
+      title: `${when} by`,
+      isCut: true,
+      cell: (hold) => bdi(principals.nameOf(stepOf(hold).by) ?? stepOf(hold).by.id),
+    },
+  ];
+  return html`<div class="dense">${table(
     label,
     [
-      { title: 'Hold', isHeader: true, cell: ({ id }) => code(id) },
       {
         title: 'Covers',
+        ...{ isHeader: true, isCut: true },
         cell: ({ record }) =>
           record === undefined
             ? 'The workspace'
-            : html`${titleOf(record.kind)} <a href="/dashboard${recordPath(workspace, record.kind, record.id)}">${bdi(record.id)}</a>`,
+            : html`<span class="muted">${titleOf(record.kind)}</span> ${referredLink(workspace, record.kind, record.id, covered)}`,
       },
-      { title: 'Added', cell: ({ added }) => step(added) },
-      ...(holds.some(({ released }) => released)
-        ? [{ title: 'Released', cell: ({ released }: Hold) => released && step(released) }]
-        : []),
+      ...columnsOf('Placed', 'Reason', ({ added }) => added),
+      ...(withActions
+        ? []
+        : columnsOf('Released', 'Reason of the release', ({ added, released = added }) => released)),
+      { title: 'Hold', cell: ({ id }) => code(id) },
       ...(withActions
         ? [
             {
@@ -194,5 +226,7 @@ function holdTable(
         : []),
     ],
     holds,
-  );
+  )}</div>`;
 }
+
+const wholeOnHovering = (text: string) => html`<bdi title="${text}">${text}</bdi>`;

@@ -23,8 +23,7 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
-import { definitionList } from '../components/records.ts';
-import { table } from '../components/tables.ts';
+import { definitionList, table } from '../components/tables.ts';
 import { badge, bdi, code, empty, time, timeAgo, titleOf } from '../components/text.ts';
 import { documentsPath, recordPath } from '../components/urls.ts';
 

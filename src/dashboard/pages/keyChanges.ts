@@ -46,7 +46,7 @@ import { momentInputs, momentOf, shownMoment, showsMoment } from '../components/
 import { popFlash, showOnce } from '../http/session.ts';
 
 /** Returns the key named by the path; throws `not_found` also for one of another workspace. */
-function findKey({ known }: KeyDirectory, { req, workspace }: Visit): ApiKey {
+export function findKey({ known }: KeyDirectory, { req, workspace }: Visit): ApiKey {
   const key = known.keys.get(String(req.params.id));
   if (key?.workspace === workspace) return key;
   throw new ServiceError('not_found', 'There is no such key in the workspace.');
@@ -59,14 +59,18 @@ export function keysPath(workspace: string): string {
   return `/workspaces/${workspace}/keys`;
 }
 
+/** Returns the address of a key's page, below `/dashboard`. */
+export function keyPath(workspace: string, id: string): string {
+  return `${keysPath(workspace)}/${id}`;
+}
+
 interface MadeKey {
   id: string;
   workspace: string;
   key: string;
 }
 
-const madePath = ({ id, workspace }: Pick<MadeKey, 'id' | 'workspace'>) =>
-  `${keysPath(workspace)}/${id}/made`;
+const madePath = ({ id, workspace }: Pick<MadeKey, 'id' | 'workspace'>) => `${keyPath(workspace, id)}/made`;
 
 /** Leads to the page of a key just created: the only one that ever shows the key itself. */
 export function toMadeKey(visit: Visit, made: MadeKey): Reply {
@@ -87,7 +91,7 @@ export function keyMadeRoutes({ directory }: { directory: KeyDirectory }): Dashb
         visit.notice(
           `API key ${made.name} was shown once and is not stored. If nobody copied it, rotate or delete it.`,
         );
-        return { redirect: keysPath(made.workspace) };
+        return { redirect: keyPath(made.workspace, made.id) };
       },
     },
   ];
@@ -103,7 +107,7 @@ function keyMadePage(made: ApiKey, key: string, { known }: KeyDirectory): Page {
 ${secretOnce('The key', key)}
 <p><strong>Copy it now: it will not be shown again.</strong> Anyone who has it can use it: keep it in a secret store.</p>
 <p>${name} (${code(id)}), permissions: ${permissions.join(', ')}. ${activationText(previous)} ${limitSentences(limitsOfKey(made)).join(' ')}</p>
-<p><a role="button" class="outline secondary" href="/dashboard${keysPath(workspace)}">Back to API keys</a></p>`,
+<p><a role="button" class="outline secondary" href="/dashboard${keyPath(workspace, id)}">Go to API key</a></p>`,
   };
 }
 
@@ -188,11 +192,11 @@ export function limitsSent(form: Visit['form'], key: Partial<ApiKey> = {}): Null
   };
 }
 
-/** Returns from where a key is accepted, and how many requests it may send, for a table cell. */
-export function limitsCell({ networks, rateLimit }: ApiKey): HtmlValue {
+/** Returns from where a key is accepted, and how many requests it may send. */
+export function limitsText({ networks, rateLimit }: ApiKey): HtmlValue {
   if (networks === undefined && rateLimit === undefined) return html`<span class="muted">none</span>`;
   const lines = [...(networks ?? []), ...(rateLimit === undefined ? [] : [`${rateLimit} requests a minute`])];
-  return lines.map((line, at) => html`${at > 0 && html`<br>`}${line}`);
+  return lines.join(', ');
 }
 
 /** What each permission lets a key do. */
@@ -266,6 +270,8 @@ interface KeyChange {
   question?: string;
   submit?: string;
   isDangerous?: boolean;
+  /** It changes what the key's page says of it, and is beside that. */
+  isOfFact?: true;
   /** What it does. */
   text: string;
   /** What the question asks for, besides the button. */
@@ -275,18 +281,19 @@ interface KeyChange {
   make(ports: KeyChangePorts, key: ApiKey, visit: Visit): Promise<Reply>;
 }
 
-/** Returns a change of the key's state, which leads back to the list. */
+/** Returns a change of the key's state. */
 function toState(state: ApiKey['state']): KeyChange['make'] {
   return async ({ directory }, { id, name }, { workspace, actor, notice }) => {
     await new KeyManager(directory, actor).setKeyState(id, state);
     notice(`API key ${name} is ${state}.`);
-    return { redirect: keysPath(workspace) };
+    return { redirect: keyPath(workspace, id) };
   };
 }
 
 const changes: readonly KeyChange[] = [
   {
     name: 'recipient',
+    isOfFact: true,
     button: 'Recipient',
     question: 'Set the recipient of the API key',
     submit: 'Save recipient',
@@ -296,11 +303,12 @@ const changes: readonly KeyChange[] = [
     async make({ directory }, { id, name }, { form, actor, workspace, notice }) {
       await new KeyManager(directory, actor).updateKey(id, termsSent(form));
       notice(`The recipient and purpose of API key ${name} were changed.`);
-      return { redirect: keysPath(workspace) };
+      return { redirect: keyPath(workspace, id) };
     },
   },
   {
     name: 'limits',
+    isOfFact: true,
     button: 'Limits',
     question: 'Set the limits of the API key',
     submit: 'Save limits',
@@ -310,11 +318,12 @@ const changes: readonly KeyChange[] = [
     async make({ directory }, key, { form, actor, workspace, notice }) {
       await new KeyManager(directory, actor).setLimits(key.id, limitsSent(form, key));
       notice(`The limits of API key ${key.name} were changed.`);
-      return { redirect: keysPath(workspace) };
+      return { redirect: keyPath(workspace, key.id) };
     },
   },
   {
     name: 'public-keys',
+    isOfFact: true,
     button: 'Public keys',
     question: 'Set the public keys of the API key',
     submit: 'Save public keys',
@@ -331,7 +340,7 @@ const changes: readonly KeyChange[] = [
       const keys = text === '' ? [] : parsePublicKeys(parseJson(text));
       await new KeyManager(directory, actor).setPublicKeys(id, keys);
       notice(`The public keys of API key ${name} were changed.`);
-      return { redirect: keysPath(workspace) };
+      return { redirect: keyPath(workspace, id) };
     },
   },
   {
@@ -434,7 +443,7 @@ export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
         fields: await fields?.(key, ports, details),
         button: submit ?? `${button} API key`,
         isDangerous,
-        back: keysPath(workspace),
+        back: keyPath(workspace, key.id),
       }),
       make: (key, visit) => make(ports, key, visit),
     }),

@@ -5,6 +5,7 @@ import { KeyManager } from '../../modules/auth/keyManager.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { formError, input, messageOf, termFields, termsSent, termsText } from '../components/forms.ts';
+import { breadcrumb } from '../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -18,18 +19,20 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
-import { type TableColumn, table } from '../components/tables.ts';
-import { badge, bdi, code, empty, time, timeAgo } from '../components/text.ts';
+import { definitionList, type TableColumn, table } from '../components/tables.ts';
+import { badge, bdi, code, empty, time, timeAgo, wordsOf } from '../components/text.ts';
 import { requestsPath } from '../components/urls.ts';
 import {
+  findKey,
   type KeyChangePorts,
   keyChanges,
   keyMadeRoutes,
+  keyPath,
   keysPath,
   keysSection,
   limitFields,
-  limitsCell,
   limitsSent,
+  limitsText,
   limitTextsSent,
   permissionFields,
   permissionsSent,
@@ -84,39 +87,42 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
       },
     },
     ...keyMadeRoutes(ports),
+    {
+      method: 'get',
+      path: `${path}/:id`,
+      roles: integrators,
+      handle: async (visit) => ({ page: await keyPage(ports, visit) }),
+    },
   ];
 }
 
-async function listPage({ directory, names, ...ports }: KeyPagePorts, workspace: string): Promise<Page> {
+async function listPage({ directory, ...ports }: KeyPagePorts, workspace: string): Promise<Page> {
   await directory.refresh();
   const keys = [...directory.known.keys.values()].filter((key) => key.workspace === workspace).toReversed();
-  await names.learn(keys.map(({ createdBy }) => createdBy));
   const uses = await lastUses(ports, workspace);
   const living = keys.filter(({ state }) => state !== 'deleted');
   const deleted = keys.filter(({ state }) => state === 'deleted');
   const columns: TableColumn<ApiKey>[] = [
-    { title: 'Name', isHeader: true, cell: ({ id, name }) => html`${bdi(name)}<br>${code(id)}` },
-    { title: 'Permissions', cell: ({ permissions }) => permissions.join(', ') || 'none' },
-    { title: 'Limits', cell: limitsCell },
-    { title: 'Recipient', cell: ({ terms }) => termsText(terms) },
-    { title: 'State', cell: (key) => keyState(key) },
     {
-      title: 'Created',
-      cell: ({ createdAt, createdBy }) =>
-        html`${time(createdAt)}<br>by ${who({ ...createdBy, name: names.nameOf(createdBy) ?? null })}`,
+      title: 'Name',
+      ...{ isHeader: true, isCut: true },
+      cell: ({ id, name }) => html`<a href="/dashboard${keyPath(workspace, id)}">${bdi(name)}</a>`,
     },
-    { title: 'Last used', cell: (key) => lastUse(workspace, key, uses.get(key.id)) },
+    { title: 'ID', cell: ({ id }) => code(id) },
+    { title: 'Permissions', isCut: true, cell: ({ permissions }) => permissions.join(', ') || 'none' },
+    { title: 'State', cell: keyState },
+    { title: 'Last used', cell: ({ id }) => lastUse(uses.get(id)) },
+    { title: 'Created', cell: ({ createdAt }) => time(createdAt) },
   ];
   return {
     title: keysSection,
     section: keysSection,
-    body: html`<h1>API keys</h1>
+    body: html`<div class="page-head"><h1>API keys</h1><div class="actions"><a role="button" href="/dashboard${keysPath(workspace)}/new">Create API key</a></div></div>
 <p>Systems send an API key with every request. It gives access only to the workspace ${code(workspace)}. Only a digest is stored, so a key is shown once, when it is created.</p>
-<p><a role="button" href="/dashboard${keysPath(workspace)}/new">Create API key</a></p>
 ${
   living.length === 0
     ? empty('No API keys in this workspace. Create one to send the first record.')
-    : table('API keys', [...columns, actionsColumn(workspace)], living)
+    : html`<div class="dense">${table('API keys', columns, living)}</div>`
 }
 ${
   deleted.length > 0 &&
@@ -128,7 +134,7 @@ ${
 function keyState(key: ApiKey): Html {
   const state = stateOf(key, Date.now());
   return html`${badge(state, state === 'active' ? 'good' : 'bad')}${state === 'active' && keyEnd(key)}${
-    key.replacedBy && html`<br>replaced by ${code(key.replacedBy)}`
+    key.replacedBy && html` ${badge('replaced', 'neutral')}`
   }`;
 }
 
@@ -136,27 +142,71 @@ function keyState(key: ApiKey): Html {
 function keyEnd({ expiresAt, replacedBy }: ApiKey): Html | undefined {
   if (expiresAt === undefined) return undefined;
   const isSoon = replacedBy === undefined && Date.parse(expiresAt) - Date.now() < SOON_MS;
-  return html`<br>${isSoon ? badge('expires soon', 'bad') : 'expires'} ${timeAgo(expiresAt)}`;
+  return html` ${isSoon ? badge('expires soon', 'bad') : 'expires'} ${timeAgo(expiresAt)}`;
 }
 
-/** Returns when a key was last used, with a link to its refused requests. */
-function lastUse(workspace: string, { id, name }: ApiKey, use: PrincipalUse | undefined): HtmlValue {
-  if (use === undefined) return 'never';
-  const path = requestsPath(workspace, { key: id });
-  return html`${timeAgo(use.at)}${use.code && html`<br>refused: ${use.code}`}
-<br><a href="/dashboard${path}" aria-label="Refused requests of ${name}">Refused requests</a>`;
+/** Returns when a key was last used, and whether that was refused. */
+function lastUse(use: PrincipalUse | undefined): HtmlValue {
+  if (use === undefined) return html`<span class="muted">never</span>`;
+  return html`${timeAgo(use.at)}${use.code && html` ${badge(`refused: ${wordsOf(use.code)}`, 'bad')}`}`;
 }
 
-/** Returns the operations on a key, as links to confirmation pages. */
-function actionsColumn(workspace: string): TableColumn<ApiKey> {
+/** Returns the page of a key: what there is to know about it, each with the change of it. */
+async function keyPage({ directory, names, ...ports }: KeyPagePorts, visit: Visit): Promise<Page> {
+  const { workspace } = visit;
+  await directory.refresh();
+  const key = findKey(directory, visit);
+  const { id, name, permissions, terms, publicKeys = [], createdAt, createdBy, replacedBy } = key;
+  const [uses] = await Promise.all([lastUses(ports, workspace), names.learn([createdBy])]);
+  const changes = keyChanges(key);
+  const link = (change: (typeof changes)[number], text: string, role?: Html) =>
+    html`<a href="/dashboard${keyPath(workspace, id)}/${change.name}"${role} aria-label="${text}${text !== change.button && `: ${change.button}`} ${name}">${text}</a>`;
+  const changed = (of: string, value: HtmlValue) => {
+    const change = changes.find((one) => one.name === of);
+    return html`${value}${change && html` ${link(change, 'Change')}`}`;
+  };
+  const actions = changes
+    .filter(({ isOfFact }) => !isOfFact)
+    .map((change) =>
+      link(
+        change,
+        change.button,
+        html` role="button" class="outline ${change.isDangerous ? 'danger' : 'secondary'}"`,
+      ),
+    );
+  const refused = requestsPath(workspace, { key: id });
   return {
-    title: 'Actions',
-    isTitleHidden: true,
-    cell: (key) =>
-      html`<div class="actions">${keyChanges(key).map(
-        ({ name, button }) =>
-          html`<a href="/dashboard${keysPath(workspace)}/${key.id}/${name}" aria-label="${button} ${key.name}">${button}</a>`,
-      )}</div>`,
+    title: name,
+    section: keysSection,
+    body: html`${breadcrumb([{ text: keysSection, path: keysPath(workspace) }])}
+<div class="page-head"><h1>${bdi(name)}</h1><div class="actions">${actions}</div></div>
+${definitionList([
+  ['ID', code(id)],
+  ['State', keyState(key)],
+  ...(replacedBy === undefined
+    ? []
+    : [
+        [
+          'Replaced by',
+          html`<a href="/dashboard${keyPath(workspace, replacedBy)}">${code(replacedBy)}</a>`,
+        ] as const,
+      ]),
+  ['Permissions', permissions.join(', ') || 'none'],
+  ['Limits', changed('limits', limitsText(key))],
+  ['Recipient', changed('recipient', termsText(terms))],
+  [
+    'Public keys',
+    changed(
+      'public-keys',
+      publicKeys.length === 0 ? html`<span class="muted">none</span>` : `${publicKeys.length} registered`,
+    ),
+  ],
+  [
+    'Last used',
+    html`${lastUse(uses.get(id))} <a href="/dashboard${refused}" aria-label="Refused requests of ${name}">Refused requests</a>`,
+  ],
+  ['Created', html`${time(createdAt)} by ${who({ ...createdBy, name: names.nameOf(createdBy) ?? null })}`],
+])}`,
   };
 }
 

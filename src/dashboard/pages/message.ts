@@ -30,8 +30,8 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
-import { definitionList, fieldValue, fileSize, originCell } from '../components/records.ts';
-import { table } from '../components/tables.ts';
+import { fieldValue, fileSize, originCell } from '../components/records.ts';
+import { definitionList, table } from '../components/tables.ts';
 import { badge, code, empty, fieldLabel, time, titleOf, wordsOf } from '../components/text.ts';
 import { messagePath, messagesPath, messagesSection, recordPath } from '../components/urls.ts';
 import { MOST_SHOWN_BYTES, messageContent, severityTones } from './messageContent.ts';

@@ -38,8 +38,8 @@ import {
 } from '../components/urls.ts';
 import { totalledChart } from './overviewFigures.ts';
 
-/** A message is `received` only until it is processed: its tile counts what is left to do. */
-const tileTexts: Record<MessageState, string> = {
+/** A message is `received` only until it is processed: its figure counts what is left to do. */
+const stateTexts: Record<MessageState, string> = {
   received: 'Not processed yet',
   accepted: 'Accepted',
   partly: 'Partly accepted',
@@ -89,10 +89,11 @@ async function messageCharts(
     return totalledChart(name, points, range, rejected && 'bad');
   };
   const figure = (state: MessageState) => messages.filter((one) => one.state === state).length;
-  return html`${rangeLinks(range, (one) => messagesPath(workspace, { ...limits, range: one }))}
-<dl class="tiles">${messageStates.map(
-    (state) => html`<div><dt>${tileTexts[state]}</dt><dd>${figure(state).toLocaleString('en-US')}</dd></div>`,
-  )}</dl>
+  return html`<div class="page-head">${rangeLinks(range, (one) => messagesPath(workspace, { ...limits, range: one }))}
+<p class="line">${messageStates.map(
+    (state) =>
+      html`<span>${stateTexts[state]} <strong>${figure(state).toLocaleString('en-US')}</strong></span> `,
+  )}</p></div>
 <div class="charts">
 <section class="card"><h2>Messages per ${per}</h2>${chart('Messages', () => true)}</section>
 <section class="card"><h2>Not fully accepted per ${per}</h2>${chart('Messages not fully accepted', isNotFullyAccepted, 'yes')}</section>
@@ -143,7 +144,7 @@ export function stateBadge(state: MessageState): Html {
 
 /** Returns messages, each with a link to its page. */
 export function messageTable(workspace: string, messages: readonly Message[], mayRead: boolean): Html {
-  return table(
+  return html`<div class="dense">${table(
     'Messages, newest first',
     [
       {
@@ -157,9 +158,9 @@ export function messageTable(workspace: string, messages: readonly Message[], ma
         cell: ({ event = '', format }) =>
           html`<span class="nowrap">${event.replace('^', ' ')} <small class="muted">${formatTexts[format]}</small></span>`,
       },
-      { title: 'Control ID', cell: ({ control_id }) => control_id && html`<bdi>${code(control_id)}</bdi>` },
+      { title: 'Control ID', cell: ({ control_id }) => control_id && code(control_id) },
       ...(mayRead ? [{ title: 'Patient', cell: ({ about }: Message) => patientLink(workspace, about) }] : []),
-      { title: 'Problem', cell: ({ problems }) => firstProblem(problems) },
+      { title: 'Problem', isCut: true, cell: ({ problems }) => firstProblem(problems) },
       { title: 'State', cell: stateCell },
       {
         title: 'Source',
@@ -168,7 +169,7 @@ export function messageTable(workspace: string, messages: readonly Message[], ma
       },
     ],
     messages,
-  );
+  )}</div>`;
 }
 
 /** Returns the first patient that a message concerns. */
@@ -191,7 +192,7 @@ function firstProblem(problems: Message['problems']): Html | undefined {
   const first = problems.find(({ severity }) => severity === 'error') ?? problems[0];
   if (first === undefined) return undefined;
   const more = problems.length - 1;
-  return html`${first.text}${more > 0 && html` <small class="muted nowrap">and ${more} more</small>`}`;
+  return html`<span title="${first.text}">${first.text}</span>${more > 0 && html` <small class="muted nowrap">and ${more} more</small>`}`;
 }
 
 /** Maximum number of waiting messages that are processed again at a time. */
@@ -265,11 +266,10 @@ async function list(ports: MessagePagePorts, visit: Visit): Promise<Reply> {
   const isNewest = query.page_token === undefined;
   const hasCharts = isNewest && query.control_id === undefined;
   const charts = hasCharts && (await messageCharts(ports.messages, workspace, range, limits));
-  const body = html`<h1>Messages</h1>
+  const body = html`<div class="page-head"><h1>Messages</h1>${hasCharts && (await resendForm(ports, visit))}</div>
 <p class="muted">FHIR and HL7 v2 messages from EMRs, for as long as they are kept, and their outcomes.</p>
 ${charts}
 ${form(workspace, query, range, [BUILT_IN_SOURCE, ...sources.map(({ id }) => id)])}
-${hasCharts && (await resendForm(ports, visit))}
 ${found.items.length > 0 && messageTable(workspace, found.items, mayRead)}
 ${older(visit, limits, found)}`;
   return { page: { title: messagesSection, section: messagesSection, body } };

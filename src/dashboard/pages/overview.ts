@@ -120,9 +120,10 @@ ${
                 state !== 'active' && html` ${badge(state, 'bad')}`
               }`,
           },
-          { title: 'Requests', cell: ({ requests }) => figure(requests) },
+          { title: 'Requests', isNumber: true, cell: ({ requests }) => figure(requests) },
           {
             title: 'Writes',
+            isNumber: true,
             cell: ({ workspace: { id }, writes, from }) =>
               figureLink(
                 true,
@@ -133,11 +134,13 @@ ${
           },
           {
             title: 'Refusals',
+            isNumber: true,
             cell: ({ workspace: { id }, refused, from }) =>
               figureLink(true, figure(refused), `refusals-${id}`, requestsPath(id, { from })),
           },
           {
             title: 'Failed webhook attempts',
+            isNumber: true,
             cell: ({ workspace: { id }, notTaken, dead, isWhole }) =>
               html`${figureLink(
                 true,
@@ -219,16 +222,18 @@ const steps: Record<FirstStep, Step> = {
  */
 function onboarding(overview: Overview, address: string, csrf: Html): Html | undefined {
   const { firsts, workspace } = overview;
+  const next = firstSteps.find((step) => firsts[step] === undefined);
+  if (next === undefined) return undefined;
   const done = firstSteps.filter((step) => firsts[step] !== undefined).length;
-  if (done === firstSteps.length) return undefined;
   return html`<section class="card onboarding"><div class="page-head"><h2>Get started</h2>
 <form method="post" action="/dashboard/workspaces/${workspace}/first-steps/dismiss">${csrf}<button type="submit" class="link-button">Dismiss</button></form></div>
 <p class="muted">${done} of ${firstSteps.length} steps done. This card disappears after the last one.</p>
 <ol>${firstSteps.map((step) => {
     const at = firsts[step];
     const { title } = steps[step];
-    return html`<li><h3>${title} ${at !== undefined && html`${badge('done', 'good')} <small class="muted">${time(at)}</small>`}</h3>
-${at === undefined && toDo(step, overview, address)}</li>`;
+    if (at !== undefined)
+      return html`<li>${title} ${badge('done', 'good')} <small class="muted">${time(at)}</small></li>`;
+    return html`<li><details${(step === next || firsts.record === undefined) && html` open`}><summary><h3>${title}</h3></summary>${toDo(step, overview, address)}</details></li>`;
   })}</ol>
 </section>`;
 }
@@ -304,10 +309,10 @@ function page(overview: Overview, needed: Html, start: Html | undefined): Html {
 <div class="muted" hx-get="/dashboard/workspaces/${workspace}/figures?range=${range}" hx-trigger="every ${range === '1h' ? 10 : 60}s" hx-swap="none">${place('taken-at')}</div></div>
 ${place('warnings')}
 ${needed}
-${start}
-<div class="page-head">${rangeLinks(range, (one) => overviewPath(workspace, one))}
-${may(admins, ALL_WORKSPACES) && html`<p><a href="/dashboard/overview?range=${range}">All workspaces</a></p>`}</div>
-<h2>${words.charAt(0).toUpperCase()}${words.slice(1)}</h2>
+${overview.firsts.record === undefined && start}
+<div class="page-head"><h2>${words.charAt(0).toUpperCase()}${words.slice(1)}</h2>
+<div class="line">${rangeLinks(range, (one) => overviewPath(workspace, one))}
+${may(admins, ALL_WORKSPACES) && html`<p><a href="/dashboard/overview?range=${range}">All workspaces</a></p>`}</div></div>
 ${place('tiles')}
 <div class="charts">
 ${card(`Requests per ${per}`, 'requests')}
@@ -320,6 +325,7 @@ ${card(`Failed webhook attempts per ${per}`, 'webhook-attempts')}
 ${card('Webhook messages waiting to be retried', 'webhook-backlog')}
 </div>
 <details class="figures"><summary>Figures for each bar</summary>${place('bars')}</details>
+${overview.firsts.record !== undefined && start}
 ${may(trailReaders) && html`<h2>API keys and sources</h2>${place('keys')}`}
 <h2>Webhooks</h2>
 ${place('webhooks')}`;

@@ -308,7 +308,7 @@ function tiles(overview: Overview): Html {
     Requests: trail('to-requests', figure(sum.requests)),
     Writes: trail('to-writes', figure(sum.writes), { outcome: 'accepted' }),
     Refusals: refusalLink(overview, figure(total(sum.refused)), 'to-refusals', { from }),
-    'Lowest share delivered to a webhook': lowestShare(results) ?? 'no attempts',
+    'Lowest webhook delivery': lowestShare(results) ?? 'none sent',
   };
   return html`<dl class="tiles">${Object.entries(all).map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
@@ -328,7 +328,9 @@ function byKind(overview: Overview): Html {
       { title: 'Kind', isHeader: true, cell: ([kind]) => titleOf(kind) },
       {
         title: 'Writes',
-        cell: ([kind, count]) => figureLink(may(trailReaders), String(count), `written-${kind}`, path(kind)),
+        isNumber: true,
+        cell: ([kind, count]) =>
+          figureLink(may(trailReaders), count.toLocaleString('en-US'), `written-${kind}`, path(kind)),
       },
     ],
     sorted,
@@ -344,7 +346,7 @@ function byKey(overview: Overview): Html {
   const trail = (id: string, name: string, text: number) =>
     figureLink(
       may(trailReaders),
-      String(text),
+      text.toLocaleString('en-US'),
       `${name}-${id}`,
       auditPath(workspace, { from, principal: id }),
     );
@@ -353,12 +355,13 @@ function byKey(overview: Overview): Html {
     `Requests in ${words} by API key or source`,
     [
       { title: 'API key or source', isHeader: true, cell: ([id]) => bdi(nameOf(id)) },
-      { title: 'Requests', cell: ([id, { requests }]) => trail(id, 'requests-of', requests) },
-      { title: 'Writes', cell: ([id, { writes }]) => trail(id, 'writes-of', writes) },
+      { title: 'Requests', isNumber: true, cell: ([id, { requests }]) => trail(id, 'requests-of', requests) },
+      { title: 'Writes', isNumber: true, cell: ([id, { writes }]) => trail(id, 'writes-of', writes) },
       {
         title: 'Refusals',
+        isNumber: true,
         cell: ([id, { refused }]) =>
-          refusalLink(overview, String(refused), `refused-to-${id}`, { key: id, from }),
+          refusalLink(overview, refused.toLocaleString('en-US'), `refused-to-${id}`, { key: id, from }),
       },
     ],
     sorted,
@@ -451,11 +454,13 @@ function webhookTable({ results, lastDay, range, workspace, may }: Overview): Ht
       },
       {
         title: 'Attempts',
+        isNumber: true,
         cell: ({ results: all, isWhole }) =>
           `${isWhole ? '' : 'the last '}${all.length.toLocaleString('en-US')}`,
       },
       {
         title: 'Delivered',
+        isNumber: true,
         cell: ({ results: all }) => {
           const { attempts, notTaken } = countResults(all);
           return attempts > 0 && share(attempts - notTaken, attempts);

@@ -22,8 +22,7 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
-import { definitionList } from '../components/records.ts';
-import { type TableColumn, table } from '../components/tables.ts';
+import { definitionList, type TableColumn, table } from '../components/tables.ts';
 import { code, time, titleOf } from '../components/text.ts';
 import { messagesPath, recordPath, requestsPath, requestsSection } from '../components/urls.ts';
 import { auditSubject } from './auditTable.ts';

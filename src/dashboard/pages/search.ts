@@ -3,13 +3,14 @@ import { validate as isUuid } from 'uuid';
 import { z } from 'zod';
 import type { RefusedRequest } from '../../../projections/auditTrail.ts';
 import { refusedRequestView } from '../../api/routes/requests.ts';
+import { catalogEntry } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
+import { wordsOf } from '../../domain/records/searchIndex.ts';
 import { messageListAccess, searchAccess } from '../../modules/audit/accesses.ts';
 import { type AccessRecorded, recordAccess } from '../../modules/audit/recordAccess.ts';
 import { findRefusedRequest } from '../../modules/audit/requestLog.ts';
 import { scopeKinds } from '../../modules/auth/apiKeys.ts';
-import type { Message } from '../../modules/integrations/messages/message.ts';
 import type { MessageStore } from '../../modules/integrations/messages/store.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
@@ -17,6 +18,7 @@ import {
   type Found,
   type FoundErased,
   findErased,
+  matches,
   searchRecords,
   searchTextSchema,
   tidied,
@@ -36,9 +38,9 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { pageLinks } from '../components/paging.ts';
-import { recordsSection, textsOf, unlessBehind } from '../components/recordTable.ts';
-import { table } from '../components/tables.ts';
-import { badge, bdi, code, day, empty, fieldLabel, time, tryAgain } from '../components/text.ts';
+import { pluralTitle, recordsSection, textsOf, unlessBehind } from '../components/recordTable.ts';
+import { type TableColumn, table } from '../components/tables.ts';
+import { badge, bdi, day, empty, fieldLabel, time, tryAgain } from '../components/text.ts';
 import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
 import { messageTable } from './messages.ts';
 import { readNames } from './records/shared.ts';
@@ -55,9 +57,9 @@ interface SearchPorts extends QueryPorts {
 async function refusedRequestOf(
   ports: QueryPorts,
   workspace: string,
-  { text, kind }: Pick<RecentSearch, 'text' | 'kind'>,
+  text: string,
 ): Promise<{ entry: RefusedRequest; access: AccessRecorded } | undefined> {
-  if (kind !== undefined || !isUuid(text)) return undefined;
+  if (!isUuid(text)) return undefined;
   const entry = await findRefusedRequest(ports, workspace, text.toLowerCase());
   return entry && { entry, access: { action: 'audit.read', query: { request_id: text.toLowerCase() } } };
 }
@@ -65,20 +67,11 @@ async function refusedRequestOf(
 /** Returns the line of results that leads to it. */
 function requestResult(workspace: string, entry: RefusedRequest): Html {
   const { id, method, route } = refusedRequestView(entry);
-  return html`<p>Refused request <a href="/dashboard${requestPath(workspace, id)}">${method} ${route}</a>: ${reason(entry)}, ${time(entry.recordedAt)}</p>`;
+  return html`<p><a href="/dashboard${requestPath(workspace, id)}">${method} ${route}</a>: ${reason(entry)}, ${time(entry.recordedAt)}</p>`;
 }
 
 /** Messages with a control id that a search shows. */
 const MOST_MESSAGES = 10;
-
-/** Resolves with the messages whose full control id was entered in the general search. Rejects with `unavailable`. */
-async function messagesOf(
-  { messages }: SearchPorts,
-  workspace: string,
-  { text, kind }: Pick<RecentSearch, 'text' | 'kind'>,
-): Promise<Message[]> {
-  return kind === undefined ? messages.withControlId(workspace, text, MOST_MESSAGES) : [];
-}
 
 /** Searches that a session remembers, so that Back leads to each of them. */
 const MAX_SAVED = 20;
@@ -89,8 +82,6 @@ interface RecentSearch {
   number: number;
   workspace: string;
   text: string;
-  /** Only among these. */
-  kind?: string;
 }
 
 declare module 'express-session' {
@@ -118,8 +109,11 @@ function recentSearch(
 }
 
 const PAGE = 25;
+/** Of each kind, where all of them are searched. */
+const MOST_OF_A_KIND = 5;
 const path = '/workspaces/:workspace/search';
-const formSchema = z.object({ q: searchTextSchema, kind: z.enum(scopeKinds).optional() });
+const formSchema = z.object({ q: searchTextSchema });
+const querySchema = z.object({ kind: z.enum(scopeKinds).optional() });
 
 /** `…/search`: records and documents by what people know about them. */
 export function searchRoutes(ports: SearchPorts): DashboardRoute[] {
@@ -128,7 +122,7 @@ export function searchRoutes(ports: SearchPorts): DashboardRoute[] {
       method: 'get',
       path,
       roles: recordReaders,
-      query: ['n', 'page_token'],
+      query: ['n', 'kind', 'page_token', 'earlier'],
       handle: (visit) => show(ports, visit),
     },
     { method: 'post', path, roles: recordReaders, isOnEveryPage: true, handle: saveSearchedTerms },
@@ -138,60 +132,84 @@ export function searchRoutes(ports: SearchPorts): DashboardRoute[] {
 /** Takes what was typed; the address that follows has only a number for it. */
 async function saveSearchedTerms(visit: Visit): Promise<Reply> {
   const { req, workspace, form } = visit;
-  const kind = textOf(form, 'kind');
-  const typed = { q: textOf(form, 'q'), ...(kind !== '' && { kind }) };
-  if (typed.q === '') return { redirect: searchPath(workspace) };
+  const typed = textOf(form, 'q');
+  if (typed === '') return { redirect: searchPath(workspace) };
   try {
-    const { q, ...narrowed } = validate(formSchema, typed);
-    const number = saveSearch(req, {
-      workspace,
-      text: tidied(q),
-      ...(narrowed.kind && { kind: narrowed.kind }),
-    });
-    return { redirect: searchPath(workspace, number) };
+    const { q } = validate(formSchema, { q: typed });
+    return { redirect: searchPath(workspace, saveSearch(req, { workspace, text: tidied(q) })) };
   } catch (error) {
     const { status, details } = problemOf(error);
-    const problem = messageOf(details, 'q') ?? messageOf(details, 'kind');
-    return searchPage(searchForm(visit, typed.q, kind, problem && `This ${problem}.`), status);
+    const problem = messageOf(details, 'q');
+    return searchPage(searchForm(visit, typed, problem && `This ${problem}.`), status);
   }
+}
+
+/** What was found of a kind. */
+interface Group {
+  kind: string;
+  items: Found[];
+  next_page_token: string | null;
+}
+
+/** Resolves with what is found of the kind asked for, or of each kind, the best match first. Rejects with `unavailable`. */
+async function searchKinds(
+  ports: QueryPorts,
+  { workspace, text }: RecentSearch,
+  kind: string | undefined,
+  pageToken: string | undefined,
+): Promise<Group[]> {
+  const of = async (one: string, limit: number): Promise<Group> => ({
+    kind: one,
+    ...(await searchRecords(ports, workspace, { text, kinds: [one], limit, pageToken })),
+  });
+  if (kind !== undefined) return [await of(kind, PAGE)];
+  const groups = await Promise.all(scopeKinds.map((one) => of(one, MOST_OF_A_KIND)));
+  const rank = ({ items }: Group) => (items[0] ? matches.indexOf(items[0].matched) : matches.length);
+  return groups.filter(({ items }) => items.length > 0).toSorted((one, other) => rank(one) - rank(other));
 }
 
 async function show(ports: SearchPorts, visit: Visit): Promise<Reply> {
   const { req, workspace, caller, may } = visit;
-  const { n, page_token: pageToken } = textsOf(req);
+  const { n, page_token: pageToken, kind: sent } = textsOf(req);
+  const { kind } = validate(querySchema, { kind: sent });
   const asked = recentSearch(req, workspace, n);
   if (asked === undefined) {
     return searchPage(html`${searchForm(visit)}
 ${n !== undefined && empty('This search is no longer available. Enter it again.')}`);
   }
-  const { text, kind } = asked;
-  const request = { text, kinds: kind === undefined ? scopeKinds : [kind], limit: PAGE, pageToken };
-  const isFurther = pageToken !== undefined;
+  const { text } = asked;
+  const isWhole = kind === undefined;
+  const mayRequests = isWhole && may(requestReaders);
   const reading = Promise.all([
-    searchRecords(ports, workspace, request),
-    isFurther || !may(requestReaders) ? undefined : refusedRequestOf(ports, workspace, asked),
-    isFurther || !may(requestReaders) ? [] : messagesOf(ports, workspace, asked),
-    isFurther ? [] : findErased(ports, workspace, text, request.kinds),
+    searchKinds(ports, asked, kind, pageToken),
+    mayRequests ? refusedRequestOf(ports, workspace, text) : undefined,
+    mayRequests ? ports.messages.withControlId(workspace, text, MOST_MESSAGES) : [],
+    isWhole ? findErased(ports, workspace, text, scopeKinds) : [],
   ]);
-  const [found, refused, messages = [], erased = []] = (await unlessBehind(reading)) ?? [];
-  if (found === undefined) {
-    return searchPage(html`${searchForm(visit, text, kind)}${tryAgain(req.originalUrl)}`, 503);
-  }
+  const [groups, refused, messages = [], erased = []] = (await unlessBehind(reading)) ?? [];
+  if (groups === undefined)
+    return searchPage(html`${searchForm(visit, text)}${tryAgain(req.originalUrl)}`, 503);
+  const items = groups.flatMap((group) => group.items);
   const listed = messageListAccess({ for: 'control id' }, messages, may(phiReaders));
-  const named = await readNames(ports, workspace, found.items.flatMap(namedIn));
+  const named = await readNames(ports, workspace, items.flatMap(namedIn));
   const accesses = [
     ...(refused ? [refused.access] : []),
     ...(messages.length > 0 ? [listed] : []),
     ...named.accesses,
   ];
-  const isOther = refused !== undefined || messages.length > 0 || erased.length > 0;
-  await recordAccess(ports.eventLog, caller, searchAccess(request, kind, found.items), ...accesses);
-  return searchPage(html`${searchForm(visit, text, kind)}
-${refused && requestResult(workspace, refused.entry)}
+  const request = { text, kinds: scopeKinds, limit: isWhole ? MOST_OF_A_KIND : PAGE, pageToken };
+  await recordAccess(ports.eventLog, caller, searchAccess(request, kind, items), ...accesses);
+  const isNothing = items.length + messages.length + erased.length === 0 && refused === undefined;
+  return searchPage(html`${searchForm(visit, text)}
+${kindLinks(asked, kind)}
+<div data-arrow-keys>
+${refused && html`<h2>Refused request</h2>${requestResult(workspace, refused.entry)}`}
 ${messages.length > 0 && html`<h2>Messages</h2>${messageTable(workspace, messages, may(phiReaders))}`}
-${erased.length > 0 && erasedResults(workspace, erased)}
-${(found.items.length > 0 || !isOther) && results(workspace, asked, found.items, isFurther, named.names)}
-${pageLinks(req, { token: found.next_page_token, by: 'list' })}`);
+${erased.length > 0 && html`<h2>Erased</h2>${erasedResults(workspace, erased)}`}
+${groups.map((group) => results(asked, group, isWhole, named.names))}
+</div>
+${isNothing && (pageToken === undefined ? nothing(asked, kind) : empty('No more results.'))}
+${!isWhole && pageLinks(req, { token: groups[0]?.next_page_token ?? null, by: 'list' })}`);
 }
 
 function searchPage(body: Html, status = 200): Reply {
@@ -200,40 +218,85 @@ ${body}`;
   return { page: { title: 'Search', section: recordsSection, status, body: page } };
 }
 
+const pluralOf = (kind: string) => (kind === 'document' ? 'Documents' : pluralTitle(catalogEntry(kind)));
+
+/** Returns the links that narrow a search to a kind. */
+function kindLinks({ workspace, number }: RecentSearch, current: string | undefined): Html {
+  const link = (kind: string | undefined, text: string) =>
+    html`<a href="/dashboard${searchPath(workspace, number, kind)}"${kind === current && html` aria-current="page"`}>${text}</a> `;
+  return html`<nav aria-label="Kinds"><p class="line">${link(undefined, 'All')}${scopeKinds.map((kind) => link(kind, pluralOf(kind)))}</p></nav>`;
+}
+
+/** Returns what may be done where nothing is found. */
+function nothing({ workspace, number, text }: RecentSearch, kind: string | undefined): Html {
+  return html`<div class="empty"><p>Nothing matches all of <mark>${bdi(text)}</mark>${kind !== undefined && ` among ${pluralOf(kind).toLowerCase()}`}.</p>
+<ul class="plain">
+${kind !== undefined && html`<li><a href="/dashboard${searchPath(workspace, number)}">Search all kinds</a></li>`}
+<li>Try fewer words, or only the beginning of a word.</li>
+<li>Write a day as 1984-02-29 or 02/29/1984, or only its year.</li>
+<li>Of an ID or a number, the last four characters are enough.</li>
+<li>Requests, messages and erased records are found by their whole ID.</li>
+</ul></div>`;
+}
+
+/** Columns of what tells the results of a kind apart. */
+const MOST_COLUMNS = 2;
+
 function results(
-  workspace: string,
-  { text }: RecentSearch,
-  items: readonly Found[],
-  isFurther: boolean,
+  { workspace, number, text }: RecentSearch,
+  { kind, items, next_page_token: next }: Group,
+  isPart: boolean,
   names: RecordNames | undefined,
-): Html {
-  if (items.length === 0) {
-    return empty(
-      isFurther
-        ? 'No more results.'
-        : html`Nothing matches all of ${code(text)}. Try fewer words, or the beginning of a word.`,
-    );
-  }
-  return table(
-    'Results',
-    [
-      {
-        title: 'Name',
-        isHeader: true,
-        cell: (found) =>
-          html`<a href="/dashboard${pathOf(workspace, found)}">${bdi(titleOf(found, names))}</a>`,
+): Html | undefined {
+  if (items.length === 0) return undefined;
+  const words = wordsOf(text);
+  const isSought = (part: string) =>
+    wordsOf(part).some((one) => words.some((word) => one.startsWith(word) || one.endsWith(word)));
+  const marked = (value: string) =>
+    html`<bdi>${value.split(/([\p{L}\p{M}\p{N}'’]+)/u).map((part) => (isSought(part) ? html`<mark>${part}</mark>` : part))}</bdi>`;
+  const fields = [...new Set(items.flatMap(({ details }) => Object.keys(details)))]
+    // The name of an encounter has its patient, and an insurance is of little help.
+    .filter((field) => !field.includes('.') && !(kind === encounter.kind && field === 'patient_id'))
+    .slice(0, MOST_COLUMNS);
+  const value = (field: string, sent: string, isFound: boolean) => {
+    const referred = referredKind(field);
+    const name = referred && names?.nameOf(referred, sent);
+    const shown = name === undefined ? detail(sent) : bdi(name);
+    return isFound ? html`<mark>${shown}</mark>` : shown;
+  };
+  const others = ({ foundBy }: Found) => Object.entries(foundBy).filter(([field]) => !fields.includes(field));
+  const columns: TableColumn<Found>[] = [
+    {
+      title: 'Name',
+      ...{ isHeader: true, isCut: true },
+      cell: (found) =>
+        html`<a href="/dashboard${pathOf(workspace, found)}">${marked(titleOf(found, names))}</a>${found.removed && html` ${badge('removed', 'neutral')}`}`,
+    },
+    { title: 'ID', isCut: true, cell: ({ id }) => html`<span title="${id}">${marked(id)}</span>` },
+    ...fields.map((field) => ({
+      title: fieldLabel(field.replace(/_id$/, '')),
+      cell: ({ details, foundBy }: Found) => {
+        const sent = details[field];
+        return sent && value(field, sent, Object.hasOwn(foundBy, field));
       },
-      {
-        title: 'Kind',
-        cell: ({ kind, removed }) =>
-          html`${fieldLabel(kind)}${removed && html` ${badge('removed', 'neutral')}`}`,
-      },
-      { title: 'ID', cell: ({ id }) => code(id) },
-      { title: 'Details', cell: ({ details }) => detailsText(details, names) },
-      { title: 'Last change', cell: ({ updated_at }) => time(updated_at) },
-    ],
-    items,
-  );
+    })),
+    ...(items.some((found) => others(found).length > 0)
+      ? [
+          {
+            title: 'Also matches',
+            cell: (found: Found) =>
+              others(found).map(
+                ([field, sent], at) =>
+                  html`${at > 0 && ', '}<span class="muted">${fieldLabel(field)}</span> ${value(field, sent, true)}`,
+              ),
+          },
+        ]
+      : []),
+    { title: 'Last change', cell: ({ updated_at }) => time(updated_at) },
+  ];
+  const plural = pluralOf(kind);
+  return html`<div class="page-head"><h2>${plural}</h2>${isPart && next !== null && html`<a href="/dashboard${searchPath(workspace, number, kind)}">All ${plural.toLowerCase()} that match</a>`}</div>
+<div class="dense">${table(plural, columns, items)}</div>`;
 }
 
 function pathOf(workspace: string, { kind, id, details }: Found): string {
@@ -245,7 +308,7 @@ function pathOf(workspace: string, { kind, id, details }: Found): string {
 /** Returns what a result is called: an encounter by its patient and day. */
 function titleOf({ kind, id, title }: Found, names: RecordNames | undefined): string {
   const name = kind === encounter.kind ? names?.nameOf(kind, id) : undefined;
-  return name === undefined ? title : `Encounter of ${name}`;
+  return name ?? title;
 }
 
 /** What the fields of a result refer to, by the last part of their names. */
@@ -265,22 +328,24 @@ function namedIn({ kind, id, details }: Found): { kind: string; id: string }[] {
   return kind === encounter.kind ? [{ kind, id }, ...others] : others;
 }
 
-function detailsText(details: Found['details'], names: RecordNames | undefined): Html {
-  return html`${Object.entries(details).map(([field, value], at) => {
-    const kind = referredKind(field);
-    const name = kind && names?.nameOf(kind, value);
-    return html`${at > 0 && html`<br>`}<span class="muted">${fieldLabel(field)}</span> ${name && html`${bdi(name)}, `}${detail(value)}`;
-  })}`;
-}
-
 function detail(value: string): Html {
   return /^\d{4}-\d\d-\d\d/.test(value) ? day(value) : bdi(value);
 }
 
 /** Returns the erased records that have the id. */
 function erasedResults(workspace: string, erased: readonly FoundErased[]): Html {
-  return html`${erased.map(
-    ({ kind, id, erased_at }) =>
-      html`<p>${badge('erased', 'bad')} <a href="/dashboard${recordPath(workspace, kind, id)}">${fieldLabel(kind)} ${bdi(id)}</a> was erased on ${time(erased_at)}.</p>`,
-  )}`;
+  return table(
+    'Erased',
+    [
+      {
+        title: 'ID',
+        isHeader: true,
+        cell: ({ kind, id }) =>
+          html`<a href="/dashboard${recordPath(workspace, kind, id)}">${fieldLabel(kind)} ${bdi(id)}</a>`,
+      },
+      { title: 'State', cell: () => badge('erased', 'bad') },
+      { title: 'Erased', cell: ({ erased_at }) => time(erased_at) },
+    ],
+    erased,
+  );
 }

@@ -24,7 +24,7 @@ import {
 } from '../components/page.ts';
 import { roleFields, roleList, roleSent, signsInBy, userFacts, userState } from '../components/people.ts';
 import { table } from '../components/tables.ts';
-import { bdi, secretOnce, time, timeAgo } from '../components/text.ts';
+import { badge, bdi, secretOnce, time, timeAgo, wordsOf } from '../components/text.ts';
 import { popFlash, showOnce } from '../http/session.ts';
 
 const usersSection = 'Users';
@@ -189,16 +189,15 @@ function userPage(
   tried?: string,
   refusal?: Refusal,
 ): Page {
-  const { id, name, state, origin, passwordSetAt, totpSetAt } = user;
+  const { id, name, state, origin, passwordSetAt, totpSetAt, roles } = user;
+  const [role = 'viewer'] = Object.values(roles);
+  const present = { role, workspaces: Object.keys(roles).filter((workspace) => roles[workspace] === role) };
   return {
     title: name,
     section: usersSection,
     ...(refusal && { status: refusal.status }),
     body: html`${breadcrumb([{ text: 'Users', path: '/users' }])}
-<h1>${bdi(name)}</h1>
-${refusal?.details.length === 0 && formError(refusal.text)}
-${userFacts(user)}
-<div class="actions">
+<div class="page-head"><h1>${bdi(name)}</h1><div class="actions">
 ${
   state === 'active'
     ? html`<a role="button" class="outline secondary" href="/dashboard/users/${id}/disable">Disable</a>`
@@ -209,13 +208,15 @@ ${
   html`<form method="post" action="/dashboard/users/${id}/unlock">${csrf}<button type="submit" class="outline secondary" title="After five wrong passwords a name is locked for 15 minutes.">Unlock</button></form>`
 }
 <a role="button" class="outline secondary" href="/dashboard/audit?principal=${id}">Sign-ins and changes</a>
-</div>
+</div></div>
+${refusal?.details.length === 0 && formError(refusal.text)}
+${userFacts(user)}
 <h2>Change roles</h2>
 <p>A role in all workspaces applies where the user has no other, and replaces the others when it is set.${
       origin === 'openid_connect' && ' The identity provider sets the roles again at the next sign-in.'
     }</p>
 <form method="post" action="/dashboard/users/${id}/role">${csrf}
-${roleFields(directory, { form, withNone: true, refusal: tried === 'role' ? refusal : undefined })}
+${roleFields(directory, { withNone: true, ...(tried === 'role' ? { form, refusal } : { form: present }) })}
 <div class="actions"><button type="submit">Change roles</button></div>
 </form>
 ${
@@ -243,18 +244,24 @@ interface UsersPagePorts extends UserPagePorts {
   readModels: ReadModels;
 }
 
-/** Settings, Users: list and create; each user has a page of their own. */
+/** Settings, Users: list and invite; each user has a page of their own. */
 export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
   const { users } = ports;
-  const list = async (visit: Visit, refusal?: Refusal) => {
-    const [uses] = await Promise.all([lastUses(ports, INSTALLATION), users.refresh()]);
-    return { page: listPage(ports, uses, visit, refusal) };
-  };
+  const path = '/users/new';
   return [
-    { method: 'get', path: '/users', roles: admins, handle: (visit) => list(visit) },
+    {
+      method: 'get',
+      path: '/users',
+      roles: admins,
+      async handle() {
+        const [uses] = await Promise.all([lastUses(ports, INSTALLATION), users.refresh()]);
+        return { page: listPage(users, uses) };
+      },
+    },
+    { method: 'get', path, roles: admins, handle: async (visit) => ({ page: newPage(ports, visit) }) },
     {
       method: 'post',
-      path: '/users',
+      path,
       roles: admins,
       async handle(visit) {
         const { form, actor } = visit;
@@ -263,30 +270,33 @@ export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
           const invited = { name: textOf(form, 'name'), roles: withRole({}, role, workspaces) };
           return toMadeInvitation(visit, await new UserLinks(users, actor).invite(invited));
         } catch (error) {
-          return list(visit, problemOf(error));
+          return { page: newPage(ports, visit, problemOf(error)) };
         }
       },
     },
   ];
 }
 
-function listPage(
-  { users, directory }: UsersPagePorts,
-  uses: Map<string, PrincipalUse>,
-  { csrf, form }: Visit,
-  refusal?: Refusal,
-): Page {
+function listPage(users: UserDirectory, uses: Map<string, PrincipalUse>): Page {
   return {
-    title: 'Users',
+    title: usersSection,
+    section: usersSection,
+    body: html`<div class="page-head"><h1>Users</h1><div class="actions"><a role="button" href="/dashboard/users/new">Invite user</a></div></div>
+<p>Users sign in to this dashboard. Programs use API keys, which belong to a workspace.</p>
+${userTable(users.all(), uses)}`,
+  };
+}
+
+/** Returns the form for another user; after a refusal, with what is wrong with it. */
+function newPage({ directory }: UsersPagePorts, { csrf, form }: Visit, refusal?: Refusal): Page {
+  return {
+    title: 'Invite user',
     section: usersSection,
     ...(refusal && { status: refusal.status }),
-    body: html`<h1>Users</h1>
-<p>Users sign in to this dashboard. Programs use API keys, which belong to a workspace.</p>
-${userTable(users.all(), uses)}
-<h2>Invite a user</h2>
+    body: html`<h1>Invite user</h1>
 <p>You get a link that lets the user choose a password, which nobody else learns.</p>
 ${refusal?.details.length === 0 && formError(refusal.text)}
-<form method="post" action="/dashboard/users">${csrf}
+<form method="post" action="/dashboard/users/new">${csrf}
 ${input({
   name: 'name',
   label: 'Name',
@@ -297,7 +307,8 @@ ${input({
   error: messageOf(refusal?.details, 'name'),
 })}
 ${roleFields(directory, { form, refusal })}
-<div class="actions"><button type="submit">Invite user</button></div>
+<div class="actions"><button type="submit">Invite user</button>
+<a role="button" class="outline secondary" href="/dashboard/users">Cancel</a></div>
 </form>`,
   };
 }
@@ -308,10 +319,10 @@ function userTable(users: User[], uses: Map<string, PrincipalUse>): Html {
     [
       {
         title: 'User',
-        isHeader: true,
-        cell: ({ id, name }) => html`<a href="/dashboard/users/${id}">${name}</a>`,
+        ...{ isHeader: true, isCut: true },
+        cell: ({ id, name }) => html`<a href="/dashboard/users/${id}" title="${name}">${bdi(name)}</a>`,
       },
-      { title: 'Roles', cell: ({ roles }) => roleList(roles) },
+      { title: 'Roles', isCut: true, cell: ({ roles }) => roleList(roles) },
       { title: 'State', cell: userState },
       { title: 'Signs in with', cell: signsInBy },
       { title: 'Last seen', cell: ({ id }) => lastSeen(uses.get(id)) },
@@ -323,5 +334,5 @@ function userTable(users: User[], uses: Map<string, PrincipalUse>): Html {
 
 function lastSeen(use: PrincipalUse | undefined): Html {
   if (use === undefined) return html`<span class="muted">never</span>`;
-  return html`${timeAgo(use.at)}${use.code && html`<br><span class="error">refused: ${use.code}</span>`}`;
+  return html`${timeAgo(use.at)}${use.code && html` ${badge(`refused: ${wordsOf(use.code)}`, 'bad')}`}`;
 }

@@ -25,9 +25,8 @@ import {
 } from '../components/page.ts';
 import { pageLinks } from '../components/paging.ts';
 import { who } from '../components/people.ts';
-import { definitionList } from '../components/records.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
-import { table } from '../components/tables.ts';
+import { definitionList, table } from '../components/tables.ts';
 import { badge, bdi, code, empty, idBeside, time, timeAgo, titleOf, wordsOf } from '../components/text.ts';
 import {
   documentsPath,

@@ -260,6 +260,24 @@ export function recordTerms(entry: CatalogEntry, fields: RecordFields): string[]
 }
 
 /**
+ * Returns the fields, by their dotted names, whose own terms fit, without those of names: by which a record is found, although nothing
+ * that it is called shows it.
+ */
+export function fieldsFoundBy(
+  entry: CatalogEntry,
+  fields: RecordFields,
+  fits: (terms: ReadonlySet<string>) => boolean,
+): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const { path, as } of searchFieldsOf(entry)) {
+    const value = valueAt(fields, path);
+    if (as === undefined || as === 'name' || value === undefined) continue;
+    if (fits(new Set(termsAs[as](value)))) found[path.join('.')] = value;
+  }
+  return found;
+}
+
+/**
  * Returns what tells a record apart from others of the same name: fields by their dotted names. Names, phone numbers
  * and e-mail addresses are not among them.
  */

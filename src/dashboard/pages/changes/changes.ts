@@ -43,7 +43,7 @@ import {
 import { who } from '../../components/people.ts';
 import { fieldValue } from '../../components/records.ts';
 import { filledQuery } from '../../components/recordTable.ts';
-import { type TableColumn, table } from '../../components/tables.ts';
+import { linesCell, type TableColumn, table } from '../../components/tables.ts';
 import { badge, fieldLabel, time, titleOf } from '../../components/text.ts';
 import {
   type ChangesPorts,
@@ -51,7 +51,6 @@ import {
   changesSection,
   countSome,
   exportLinks,
-  linesCell,
   notAllCounted,
   selectionParameters,
   selectionRoutes,

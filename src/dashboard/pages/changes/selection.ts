@@ -241,13 +241,6 @@ export function exportLinks(workspace: string, suffix: string, sent: Sent): Html
   ];
 }
 
-/** Returns a line for each of these in a cell that is one line high; several are to be opened, by the names in `summary`. */
-export function linesCell(lines: readonly { name: string; line: HtmlValue }[]): HtmlValue {
-  if (lines.length <= 1) return lines[0]?.line;
-  const names = lines.map(({ name }) => name).join(', ');
-  return html`<details class="entry"><summary><span>${names}</span></summary><ul class="plain">${lines.map(({ line }) => html`<li>${line}</li>`)}</ul></details>`;
-}
-
 export const figure = (count: number, thing: string): string =>
   `${count.toLocaleString('en-US')} ${thing}${count === 1 ? '' : 's'}`;
 

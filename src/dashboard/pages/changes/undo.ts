@@ -20,7 +20,7 @@ import {
 } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
 import { fieldValue } from '../../components/records.ts';
-import { type TableColumn, table } from '../../components/tables.ts';
+import { linesCell, type TableColumn, table } from '../../components/tables.ts';
 import { bdi, fieldLabel, titleOf } from '../../components/text.ts';
 import { selectionOf } from './changes.ts';
 import {
@@ -28,7 +28,6 @@ import {
   changesPath,
   countSome,
   figure,
-  linesCell,
   notAllCounted,
   selectionRoutes,
   selectionSent,

@@ -32,8 +32,7 @@ import {
   type Visit,
 } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
-import { definitionList } from '../../components/records.ts';
-import { table } from '../../components/tables.ts';
+import { definitionList, table } from '../../components/tables.ts';
 import { badge, empty, fieldLabel, ruleTitle, time } from '../../components/text.ts';
 import { readinessSection, scorecardPath, signedPath } from '../../components/urls.ts';
 

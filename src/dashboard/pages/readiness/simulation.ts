@@ -27,6 +27,7 @@ import {
 import { serviceDaysSchema } from '../../../modules/readiness/worklistModel.ts';
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
 import { ServiceError } from '../../../platform/errors.ts';
+import { defectText } from '../../components/defects.ts';
 import { formError, input, messageOf, select, textArea } from '../../components/forms.ts';
 import {
   admins,
@@ -41,10 +42,10 @@ import {
   textOf,
   type Visit,
 } from '../../components/page.ts';
-import { textsOf } from '../../components/recordTable.ts';
-import { table } from '../../components/tables.ts';
-import { bdi, code, empty, ruleTitle } from '../../components/text.ts';
-import { readinessSection, recordPath, simulationPath } from '../../components/urls.ts';
+import { referredLink, textsOf } from '../../components/recordTable.ts';
+import { linesCell, table } from '../../components/tables.ts';
+import { code, empty, ruleTitle } from '../../components/text.ts';
+import { readinessSection, simulationPath } from '../../components/urls.ts';
 import { readNames } from '../records/shared.ts';
 import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './scorecard.ts';
 import { type ShownState, stateTexts } from './worklistQuery.ts';
@@ -95,8 +96,17 @@ function simulationForm(
   const isOpen = refusal !== undefined || Object.keys(form).some((name) => name.startsWith('rules.'));
   const errorOf = (...fields: string[]) =>
     fields.map((field) => messageOf(refusal?.details, field)).find((message) => message !== undefined);
-  const line = (name: string, label: string, type: 'text' | 'number' | 'date', ...errors: string[]) =>
-    input({ name, label, type, value: textOf(form, name), error: errorOf(name, ...errors) });
+  const line = (name: string, label: string, ...errors: string[]) =>
+    input({ name, label, value: textOf(form, name), error: errorOf(name, ...errors) });
+  const limit = (name: string, label: string, ...errors: string[]) =>
+    input({
+      ...{ name, label, value: textOf(form, name), error: errorOf(name, ...errors) },
+      hint: 'Such as 90d, 6m or 1y.',
+    });
+  const day = (name: string, label: string) =>
+    input({ name, label, type: 'date', value: textOf(form, name), error: errorOf(name) });
+  const group = (legend: string, ...fields: Html[]) =>
+    html`<fieldset><legend>${legend}</legend><div class="filter-fields">${fields}</div></fieldset>`;
   const choice = (name: string, label: string, options: readonly string[], hint?: string) =>
     select({
       ...{ name, label, hint, value: textOf(form, name), error: errorOf(name) },
@@ -110,15 +120,14 @@ function simulationForm(
   )}</div>
 </details>
 ${payerRuleFields(form, settings, refusal)}
-<div class="filter-fields">
-${line('filing_limits.default', 'Filing limit for all payers: 90d, 6m or 1y', 'text')}
-${line('payer_id', 'Payer ID with a different filing limit', 'text')}
-${line('payer_limit', 'Filing limit for this payer: 90d, 6m or 1y', 'text', `filing_limits.payers.${textOf(form, 'payer_id')}`)}
-${choice('visit_type', 'Visit type that requires one more document', visitTypes)}
-${choice('category', 'Document category', categories)}
-${line('from', 'Date of service, from', 'date')}
-${line('to', 'Date of service, to', 'date')}
-</div>
+<div class="charts">${group(
+    'Filing limits',
+    limit('filing_limits.default', 'Of all payers'),
+    line('payer_id', 'Payer ID'),
+    limit('payer_limit', 'Of this payer', `filing_limits.payers.${textOf(form, 'payer_id')}`),
+  )}
+${group('One more document', choice('visit_type', 'Visits of type', visitTypes), choice('category', 'Require', categories))}
+${group('Only dates of service', day('from', 'From'), day('to', 'To'))}</div>
 <div class="actions"><button type="submit">Simulate</button></div>
 </form>`;
 }
@@ -201,21 +210,21 @@ interface Flip {
   count: number;
 }
 
+const flipsIn = (flips: Simulation['flips']) => Object.values(flips).reduce((sum, count) => sum + count, 0);
+
 /** Returns what a simulation has found. */
 function simulationResult(
   workspace: string,
-  { encounters, flips, byPayer, byRule, changed }: Simulation,
+  { flips, byPayer, byRule, changed }: Simulation,
   names: RecordNames | undefined,
   settings: RuleSettings,
 ): Html {
-  const all = Object.values(flips).reduce((sum, count) => sum + count, 0);
+  const all = flipsIn(flips);
   const rules = Object.entries(byRule).map(([rule, counts]) => ({ rule, ...counts }));
-  return html`<h2>Result</h2>
-<p>Of ${figure(encounters)} encounters, <strong>${figure(all)}</strong> would be in a different state.</p>
-${all > 0 && flipTables(workspace, flips, byPayer)}
-${changed.length > 0 && changedTable(workspace, changed, all, names)}
+  return html`${all > 0 && flipTables(workspace, flips, byPayer, names)}
 ${rules.length === 0 && empty('Each rule would have the same findings as now.')}
-${rules.length > 0 && ruleTable(workspace, settings, rules)}`;
+${rules.length > 0 && ruleTable(workspace, settings, rules, names)}
+${changed.length > 0 && changedTable(workspace, changed, all, names)}`;
 }
 
 /** Returns which encounters would be in another state. */
@@ -233,8 +242,7 @@ ${all > changed.length && html`<p>The first ${figure(changed.length)} of ${figur
       {
         title: 'Encounter',
         isHeader: true,
-        cell: ({ id }) =>
-          html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${bdi(names?.nameOf(encounter.kind, id) ?? id)}</a> <small class="muted">${bdi(id)}</small>`,
+        cell: ({ id }) => referredLink(workspace, encounter.kind, id, names),
       },
       { title: 'Now', cell: ({ from }) => stateTexts[from] },
       { title: 'Simulated', cell: ({ to }) => stateTexts[to] },
@@ -243,45 +251,63 @@ ${all > changed.length && html`<p>The first ${figure(changed.length)} of ${figur
   )}</div>`;
 }
 
-function flipTables(workspace: string, flips: Simulation['flips'], byPayer: Simulation['byPayer']): Html {
+function flipTables(
+  workspace: string,
+  flips: Simulation['flips'],
+  byPayer: Simulation['byPayer'],
+  names: RecordNames | undefined,
+): Html {
   const ofPayers = Object.entries(byPayer)
     .flatMap(([id, counts]) => flipsOf(id, counts))
     .sort((a, b) => b.count - a.count);
   const columns = [
     { title: 'Now', cell: ({ states }: Flip) => stateText(states, 0) },
     { title: 'Simulated', cell: ({ states }: Flip) => stateText(states, 1) },
-    { title: 'Encounters', cell: ({ count }: Flip) => figure(count) },
+    { title: 'Encounters', isNumber: true, cell: ({ count }: Flip) => figure(count) },
   ];
   const payerLink = ({ payer: id }: Flip) =>
-    id === '' ? 'none' : html`<a href="/dashboard${recordPath(workspace, payer.kind, id)}">${id}</a>`;
-  return html`${table('Encounters in a different state', columns, flipsOf('', flips))}
-<h3>By payer</h3>
-${ofPayers.length > MOST_PAYERS && html`<p>Showing the payers with the most encounters.</p>`}
+    id === '' ? 'No payer' : referredLink(workspace, payer.kind, id, names);
+  return html`<div class="charts">${table('Encounters in a different state', columns, flipsOf('', flips))}
 ${table(
   'Encounters in a different state, by payer',
-  [{ title: 'Payer', isHeader: true, cell: payerLink }, ...columns],
+  [{ title: 'Payer', isHeader: true, isCut: true, cell: payerLink }, ...columns],
   ofPayers.slice(0, MOST_PAYERS),
-)}`;
+)}</div>
+${ofPayers.length > MOST_PAYERS && html`<p class="muted">The ${MOST_PAYERS} payers with the most encounters.</p>`}`;
 }
 
 function ruleTable(
   workspace: string,
   settings: RuleSettings,
   rules: { rule: string; found: number; gone: number; examples: string[] }[],
+  names: RecordNames | undefined,
 ): Html {
-  const link = (id: string) =>
-    html`<li><a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${id}</a></li>`;
-  return html`<h3>By rule</h3>
-${table(
-  'Encounters by rule',
-  [
-    { title: 'Rule', isHeader: true, cell: ({ rule }) => ruleTitle(rule, settings) },
-    { title: 'Would find', cell: ({ found }) => figure(found) },
-    { title: 'Would no longer find', cell: ({ gone }) => figure(gone) },
-    { title: 'Examples', cell: ({ examples }) => html`<ul class="plain">${examples.map(link)}</ul>` },
-  ],
-  rules,
-)}`;
+  return html`<h3>By defect</h3>
+<div class="dense">${table(
+    'Encounters by defect',
+    [
+      {
+        title: 'Defect',
+        isHeader: true,
+        cell: ({ rule }) =>
+          html`<span title="${ruleTitle(rule, settings)}">${defectText(rule, settings)}</span>`,
+      },
+      { title: 'More encounters', isNumber: true, cell: ({ found }) => found > 0 && figure(found) },
+      { title: 'Fewer encounters', isNumber: true, cell: ({ gone }) => gone > 0 && figure(gone) },
+      {
+        title: 'Such as',
+        isCut: true,
+        cell: ({ examples }) =>
+          linesCell(
+            examples.map((id) => ({
+              name: names?.nameOf(encounter.kind, id) ?? id,
+              line: referredLink(workspace, encounter.kind, id, names),
+            })),
+          ),
+      },
+    ],
+    rules,
+  )}</div>`;
 }
 
 /** Returns which settings were tried. */
@@ -354,8 +380,7 @@ async function page(ports: Ports, visit: Visit, refusal?: Refusal): Promise<Page
     readRuleSettings(eventLog, workspace),
   ]);
   if (run) await names.learn([run.asked_by]);
-  const changed = run?.found?.result.changed ?? [];
-  const named = changed.map(({ id }) => ({ kind: encounter.kind, id }));
+  const named = run?.found ? namedIn(run.found.result) : [];
   const { names: recordNames, accesses } = await readNames(ports, workspace, named);
   if (run?.found) {
     await recordAccess(eventLog, caller, simulationAccess(run.found.result, queryOf(run)), ...accesses);
@@ -369,6 +394,19 @@ ${simulationForm(visit, settings, refusal)}`;
   return { title: TITLE, section: readinessSection, body, ...(refusal && { status: refusal.status }) };
 }
 
+/** Returns the records of a result that are shown by their names. */
+function namedIn({ changed, byRule, byPayer }: Simulation): { kind: string; id: string }[] {
+  const encounters = [
+    ...changed.map(({ id }) => id),
+    ...Object.values(byRule).flatMap(({ examples }) => examples),
+  ];
+  const payers = Object.keys(byPayer).filter((id) => id !== '');
+  return [
+    ...[...new Set(encounters)].map((id) => ({ kind: encounter.kind, id })),
+    ...payers.map((id) => ({ kind: payer.kind, id })),
+  ];
+}
+
 function lastRun(
   visit: Visit,
   run: SimulationRun,
@@ -378,10 +416,10 @@ function lastRun(
 ): Html {
   const { workspace, csrf } = visit;
   const goOn = html`<form method="post" action="${simulationPath(workspace)}">${csrf}<div class="actions"><button type="submit" name="go_on" value="yes">Resume</button></div></form>`;
-  return html`<h2>Last simulation</h2>
+  return html`<div class="page-head"><h2>Last simulation</h2>${run.outcome === 'done' && actions(visit, run)}</div>
 ${runStatus({ ...shownRun(workspace, run), goOn })}
+${run.found && html`<p>Of ${figure(run.found.result.encounters)} encounters, <strong>${figure(flipsIn(run.found.result.flips))}</strong> would be in a different state.</p>`}
 ${runFacts(run, run.days, names, [['Settings', triedSettings(run.candidates)]])}
-${run.outcome === 'done' && actions(visit, run)}
 ${run.found && simulationResult(workspace, run.found.result, recordNames, withCandidates(settings, run.candidates))}`;
 }
 

@@ -2,7 +2,7 @@ import { type CatalogEntry, recordName } from '../../../domain/records/schema/ki
 import type { RecordView } from '../../../modules/records/queries/records.ts';
 import { csvLine } from '../../../platform/csv.ts';
 import { type Html, html, type Visit } from '../../components/page.ts';
-import { definitionList } from '../../components/records.ts';
+import { definitionList } from '../../components/tables.ts';
 import { bdi, code, time } from '../../components/text.ts';
 
 /** What the top of something that is handed to an auditor says. */

@@ -20,9 +20,8 @@ import {
   type Visit,
 } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
-import { definitionList } from '../../components/records.ts';
 import { kindOf, recordsSection } from '../../components/recordTable.ts';
-import { table } from '../../components/tables.ts';
+import { definitionList, table } from '../../components/tables.ts';
 import { bdi, code, time, titleOf } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
 import { evidenceLine } from './evidenceFooter.ts';

@@ -28,7 +28,7 @@ import {
   recordReaders,
   type Visit,
 } from '../../components/page.ts';
-import { definitionList, fieldValue, printedDocuments, recordFields } from '../../components/records.ts';
+import { fieldValue, printedDocuments, recordFields } from '../../components/records.ts';
 import {
   kindOf,
   recordCrumbs,
@@ -36,7 +36,7 @@ import {
   refusedQuery,
   unlessBehind,
 } from '../../components/recordTable.ts';
-import { table } from '../../components/tables.ts';
+import { definitionList, table } from '../../components/tables.ts';
 import { bdi, code, fieldLabel, time, tryAgain } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
 import { evidenceFooter, type FooterPorts } from './evidenceFooter.ts';

@@ -36,8 +36,9 @@ import { asUnreadable, UnreadableError } from '../../../platform/errors.ts';
 import { coverageLine } from '../../components/coverage.ts';
 import { type Html, html, recordReaders, type Visit } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
-import { definitionList, documentTable, fieldValue } from '../../components/records.ts';
+import { documentTable, fieldValue } from '../../components/records.ts';
 import { namedFields, readinessBadge, recordTable, unlessBehind } from '../../components/recordTable.ts';
+import { definitionList } from '../../components/tables.ts';
 import { code, empty, fieldLabel, leftOut, ruleTitle, time, tryAgain } from '../../components/text.ts';
 import {
   acknowledgePath,

@@ -18,6 +18,7 @@ import {
   dateTerm,
   dayIn,
   distinguishingFields,
+  fieldsFoundBy,
   initialTerm,
   isYear,
   joinedWord,
@@ -177,6 +178,8 @@ export interface Found {
   title: string;
   /** What tells it apart from others of the same name: fields by their dotted names. */
   details: Record<string, string>;
+  /** The fields, other than names, that have a searched word, by their dotted names. */
+  foundBy: Record<string, string>;
   matched: Match;
   /** Set for a removed document. */
   removed?: true;
@@ -219,7 +222,7 @@ export async function searchRecords(
       const known = new Set(terms);
       if (better.some((ofBetter) => hasTerms(known, ofBetter))) continue;
       if (words.length > MAX_SEARCHED && !hasTerms(known, words)) continue;
-      for (const item of itemsOf(row, matched)) found.push({ item, place: { tier, below: since } });
+      for (const item of itemsOf(row, matched, words)) found.push({ item, place: { tier, below: since } });
     }
     scanned += rows.length;
     place = rows.length < most ? nextTier(tier) : { tier, below: rows.at(-1)?.search?.since };
@@ -278,25 +281,28 @@ function placeOf(token: string, scope: TokenScope): Place {
   return { tier: Number(tier), below: decodeToken(rest ?? '', [scope, Number(tier)]) };
 }
 
-function itemsOf(row: Row<Findable | Incomplete>, matched: Match): Found[] {
+function itemsOf(row: Row<Findable | Incomplete>, matched: Match, words: Words): Found[] {
   const state = bodyOf<Findable>(row);
   if (state === undefined) return [];
   const { version, createdAt: created_at, updatedAt: updated_at } = state;
-  return [{ ...shownOf(row.id, state), matched, version, created_at, updated_at }];
+  return [{ ...shownOf(row.id, state, words), matched, version, created_at, updated_at }];
 }
 
 function shownOf(
   stream: string,
   state: Findable,
-): Pick<Found, 'kind' | 'id' | 'title' | 'details' | 'removed'> {
+  words: Words,
+): Pick<Found, 'kind' | 'id' | 'title' | 'details' | 'foundBy' | 'removed'> {
   if ('fields' in state) {
     const { kind, fields } = state;
     const id = recordIdOf(stream);
+    const entry = catalogEntry(kind);
     return {
       kind,
       id,
       title: recordName(fields) ?? id,
-      details: distinguishingFields(catalogEntry(kind), fields),
+      details: distinguishingFields(entry, fields),
+      foundBy: fieldsFoundBy(entry, fields, (terms) => words.some((word) => hasTerms(terms, [word]))),
     };
   }
   const { encounterId: encounter_id, documentId: id } = documentIdsOf(stream);
@@ -304,6 +310,7 @@ function shownOf(
   return {
     ...{ kind: kindOfStream(stream), id, title: filename },
     details: { encounter_id, ...(category && { category }) },
+    foundBy: {},
     ...(state.removed && { removed: true }),
   };
 }
