@@ -4,6 +4,7 @@ import { stringify as formatUuid, parse as parseUuid } from 'uuid';
 import { workerUrl } from '../../../platform/threads/workerUrl.ts';
 import type { Appended, ExpectedRevision } from '../../eventLog.ts';
 import { type Clock, SteadyClock } from '../../rateLimiters.ts';
+import { beginImmediate } from './database.ts';
 import { checkpoint } from './eventLogFile.ts';
 import { MetadataTemplates } from './eventRows.ts';
 import type { AppendOutcome, AppendRequest, EraseRequest } from './protocol.ts';
@@ -182,7 +183,6 @@ export class AppendWriter {
     this.#memory = new LogMemory(db);
     this.#templates = new MetadataTemplates(db);
     this.#statements = {
-      begin: db.prepare('BEGIN IMMEDIATE'),
       commit: db.prepare('COMMIT'),
       rollback: db.prepare('ROLLBACK'),
       savepoint: db.prepare('SAVEPOINT one'),
@@ -259,7 +259,7 @@ export class AppendWriter {
   }
 
   #transaction<Result>(work: () => Result): Result {
-    this.#statements.begin.run();
+    beginImmediate(this.#db);
     try {
       const result = work();
       this.#statements.commit.run();

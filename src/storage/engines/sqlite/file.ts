@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { ServiceError, unavailable } from '../../../platform/errors.ts';
 import { workerUrl } from '../../../platform/threads/workerUrl.ts';
 import { fileIdentity, fileProblem, giveSqliteFile, makeOwnedFolders, movedProblem } from '../shared.ts';
-import { raiseFormat } from './database.ts';
+import { BUSY_MS, beginImmediate, raiseFormat } from './database.ts';
 
 /** From the process: that nothing which was removed is left in the file and beside it; or SQLite's result code. */
 export type PurgeAnswer = { purged: true } | { errcode: number | undefined };
@@ -34,7 +34,6 @@ export async function purgeFreeSpace(path: string, signal?: AbortSignal): Promis
 }
 
 const FILE_CHECK_MS = 500;
-const BUSY_MS = 2_500;
 
 interface SqliteFileOptions {
   path: string;
@@ -176,7 +175,7 @@ export function isIntact(path: string): boolean {
 }
 
 function inTransaction<Result>(db: DatabaseSync, work: (db: DatabaseSync) => Result): Result {
-  db.exec('BEGIN IMMEDIATE');
+  beginImmediate(db);
   try {
     const result = work(db);
     db.exec('COMMIT');
