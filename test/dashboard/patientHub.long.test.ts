@@ -239,6 +239,15 @@ onEmbeddedEngines((start) => {
     const { patient, first, second } = await sendPatient();
     const other = await sendPatient();
     await send('patients', { ...other.patient, merged_into: patient.id });
+    const disclosure = {
+      ...{ disclosed_at: '2026-03-12', means: 'telephone', description: phi('Date of the last visit') },
+      recipient: phi('County registry'),
+    };
+    await send(`patients/${patient.id}/disclosures`, disclosure);
+    await send(`patients/${other.patient.id}/disclosures`, {
+      ...disclosure,
+      recipient: phi('Somebody else'),
+    });
     const { eventLog } = service;
     const caller = { workspace: service.workspaceId('clinic'), ...operatorCaller };
     const held = { entry: patientKind, id: patient.id };
@@ -266,6 +275,19 @@ onEmbeddedEngines((start) => {
     );
     const holds = await of({ what: 'hold' });
     expect(holds).toMatch(/>2 changes<.*released<.*Case closed.*placed<.*Case 2031-17/s);
+    const stated = await shown(`${path}?what=disclosure`);
+    expect(stated.text).toMatch(
+      new RegExp(
+        `>1 change<.*${disclosure.recipient}.*Telephone, 2026-03-12: .*${disclosure.description}`,
+        's',
+      ),
+    );
+    expect(stated.accesses).toContainEqual(['record.disclosures', 'patient', patient.id]);
+    const { visitor: biller } = await signedIn(service, 'billing');
+    const unseen = await biller.get(`${path}?what=disclosure`);
+    expect([unseen.status, unseen.text.includes('>0 changes<')]).toEqual([200, true]);
+    const disclosuresFile = (await shown(`${path}/export?what=disclosure`)).text;
+    expect(disclosuresFile).toContain(`${disclosure.description} (${disclosure.recipient})`);
     expect(await of({ what: 'erasure' })).toMatch(new RegExp(`${second.id}.*erased<.*Request 2026-120`, 's'));
     expect(await of({ who: 'test KEY', what: 'hold' })).toContain('No changes match.');
     expect(await of({ to: '2000-01-01' })).toContain('>0 changes<');

@@ -24,6 +24,7 @@ import {
   type DashboardRoute,
   type Html,
   html,
+  phiReaders,
   problemOf,
   type Refusal,
   type Reply,
@@ -88,7 +89,11 @@ function askedFor(visit: Visit): Asked {
   return {
     entry,
     id: pathId(visit.req, 'id', entry.title),
-    filter: { ...same, from: from && instantOf(from), to: to && instantOf(to) } as TimelineFilter,
+    filter: {
+      ...same,
+      ...{ from: from && instantOf(from), to: to && instantOf(to) },
+      withoutDisclosures: !visit.may(phiReaders),
+    } as TimelineFilter,
     limits: textsOf({ query: { from, to, ...same } as Record<string, string> }),
   };
 }
@@ -176,6 +181,7 @@ function changesText(count: number): string {
 function namedIn({ kind }: CatalogEntry, id: string, items: readonly TimelineItem[]) {
   const named = items.flatMap((item) => {
     if ('of' in item) return item.of ?? [];
+    if ('stated' in item) return [];
     const isRecord = !('documentId' in item) && item.kind !== 'billing';
     return { kind: isRecord ? item.kind : 'encounter', id: item.id };
   });
@@ -189,6 +195,7 @@ const subjectTexts: Record<TimelineSubject, string> = {
   billing: 'Billing',
   merge: 'Merges',
   hold: 'Legal holds',
+  disclosure: 'Disclosures added, purposes stated',
   erasure: 'Erasures',
 };
 
@@ -323,6 +330,8 @@ function linesOf(item: TimelineItem): string[] {
 
 function noteOf(item: TimelineItem): string | undefined {
   if ('claimId' in item && item.claimId !== undefined) return `claim ${item.claimId}`;
+  if ('stated' in item && item.stated.type === 'DisclosureAdded')
+    return `${item.stated.data.description} (${item.stated.data.recipient})`;
   if ('said' in item && item.said !== undefined) return item.said;
   if ('filename' in item && item.filename !== undefined) return item.filename;
   return item.version.reason;

@@ -8,7 +8,7 @@ import { changeCount, changeList, originNote, outcomeBadge } from '../../compone
 import { type Html, type HtmlValue, html } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
 import { badge, bdi, code, empty, fieldLabel, time } from '../../components/text.ts';
-import { comparePath, documentsPath, holdsPath, recordPath } from '../../components/urls.ts';
+import { comparePath, disclosuresPath, documentsPath, holdsPath, recordPath } from '../../components/urls.ts';
 
 /** Returns an access for each record and document of which something is shown. */
 export function accessesTo(items: readonly TimelineItem[], query: Record<string, unknown>): AccessRecorded[] {
@@ -27,6 +27,7 @@ function accessTo(item: TimelineItem, query: Record<string, unknown>): AccessRec
   }
   if ('of' in item)
     return { action: 'hold.list', ...(item.of && { kind: item.of.kind, record_id: item.of.id }) };
+  if ('stated' in item) return { action: 'record.disclosures', kind: 'patient', record_id: item.id, query };
   if (item.kind === 'billing')
     return { action: 'record.readiness', kind: 'encounter', record_id: item.id, query };
   return { action: 'record.history', kind: item.kind, record_id: item.id, query };
@@ -74,6 +75,7 @@ ${version.reason !== undefined && html`<p>Reason: ${bdi(version.reason)}</p>`}
 function describe(place: Place, item: TimelineItem): Description {
   if ('documentId' in item) return describeDocument(place, item);
   if ('of' in item) return describeHold(place, item);
+  if ('stated' in item) return describeDisclosure(place, item);
   if (item.kind === 'billing') return describeBilling(place, item as Billing);
   return describeRecord(place, item as OfRecord);
 }
@@ -81,6 +83,7 @@ function describe(place: Place, item: TimelineItem): Description {
 type OfRecord = Extract<TimelineItem, { version: RecordVersion }>;
 type OfDocument = Extract<TimelineItem, { documentId: string }>;
 type Billing = Extract<TimelineItem, { kind: 'billing' }>;
+type OfDisclosure = Extract<TimelineItem, { stated: unknown }>;
 type OfHold = Extract<TimelineItem, { of: unknown }>;
 
 /** Returns what something is called on the timeline of a record: that record itself needs no name. */
@@ -183,6 +186,23 @@ ${data.until !== undefined && html`<p class="muted">Until ${data.until}</p>`}`,
       };
     }
   }
+}
+
+function describeDisclosure({ workspace }: Place, { id, stated }: OfDisclosure): Description {
+  const { purpose, purpose_statement } = stated.data;
+  const purposeText =
+    purpose &&
+    html`<p>Purpose: ${fieldLabel(purpose)}${purpose_statement && html`, ${bdi(purpose_statement)}`}</p>`;
+  const path = disclosuresPath(workspace, id);
+  if (stated.type === 'DisclosurePurposeStated')
+    return { path, title: 'Purpose of a disclosure', mark: badge('stated', 'neutral'), details: purposeText };
+  const { disclosed_at, means, description, recipient } = stated.data;
+  return {
+    path,
+    title: html`Disclosure to ${bdi(recipient)}`,
+    mark: badge('added', 'neutral'),
+    details: html`<p>${fieldLabel(means)}, ${disclosed_at.slice(0, 10)}: ${bdi(description)}</p>${purposeText}`,
+  };
 }
 
 function describeHold(place: Place, { of, version, said }: OfHold): Description {

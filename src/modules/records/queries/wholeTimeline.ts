@@ -1,7 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { patientReferencesModel, referrersPartition } from '../../../../projections/records.ts';
 import { dataAs, type Position, type RecordedEvent } from '../../../domain/events/event.ts';
-import { erasureStep, tombstoneTypes } from '../../../domain/events/payloads.ts';
+import {
+  type DisclosureAdded,
+  type DisclosurePurposeStated,
+  disclosureTypes,
+  erasureStep,
+  tombstoneTypes,
+} from '../../../domain/events/payloads.ts';
 import type {
   BillingChangeAcknowledged,
   ClaimOutcomeReported,
@@ -9,6 +15,7 @@ import type {
   FindingAnswered,
 } from '../../../domain/events/readinessEvents.ts';
 import {
+  disclosuresStream,
   documentIdsOf,
   encounterReadinessStream,
   holdsStream,
@@ -49,6 +56,7 @@ export const timelineSubjects = [
   'billing',
   'merge',
   'hold',
+  'disclosure',
   'erasure',
 ] as const;
 export type TimelineSubject = (typeof timelineSubjects)[number];
@@ -61,6 +69,8 @@ export interface TimelineFilter {
   /** Id of the key or user, or part of its name, in any case. */
   who?: string | undefined;
   what?: TimelineSubject | undefined;
+  /** Whether what people stated about disclosures is left out. */
+  withoutDisclosures?: boolean | undefined;
 }
 
 /** What was recorded of the billing of an encounter. */
@@ -77,11 +87,20 @@ const billingTypes: ReadonlySet<string> = new Set<BillingRecorded['type']>([
   'FindingAnswered',
 ]);
 
-/** A change of a record, of a document of an encounter, of what was billed for an encounter, or of a legal hold. */
+/** What people stated about disclosures of a patient's data. */
+export type DisclosureStated =
+  | { type: 'DisclosureAdded'; data: DisclosureAdded }
+  | { type: 'DisclosurePurposeStated'; data: DisclosurePurposeStated };
+
+/**
+ * A change of a record, of a document of an encounter, of what was billed for an encounter, or of a legal hold, or a statement about
+ * disclosures.
+ */
 export type TimelineItem =
   | { kind: string; id: string; version: RecordVersion }
   | { kind: 'document'; id: string; documentId: string; version: VersionEntry; filename: string | undefined }
   | { kind: 'billing'; id: string; version: VersionEntry; recorded: BillingRecorded }
+  | { kind: 'disclosure'; id: string; version: VersionEntry; stated: DisclosureStated }
   | { kind: 'hold'; of: { kind: string; id: string } | undefined; version: VersionEntry; said: string };
 
 interface WholeTimeline extends Page<TimelineItem> {
@@ -111,7 +130,7 @@ const CHUNK = 200;
 
 /**
  * Resolves with a page of what happened to a record and everything below it, newest first: its versions, merges, legal
- * holds and erasures; for a patient also those of its encounters, their documents, and what was billed for them; for an
+ * holds and erasures; for a patient also what people stated about disclosures, and those of its encounters, their documents, and what was billed for them; for an
  * encounter its documents and billing. The token is the log position of the last entry, so pages neither skip nor
  * repeat one while others are added. Rejects with `unavailable`, and with `validation_failed` for an invalid token.
  */
@@ -167,7 +186,7 @@ async function openTimeline(
   id: string,
   filter: TimelineFilter,
 ): Promise<OpenTimeline> {
-  const { places, isWhole } = await placesOf(ports, workspace, entry, id);
+  const { places, isWhole } = await placesOf(ports, workspace, entry, id, filter);
   const unreadable = new Set<string>();
   const entries: Entry[] = [];
   let isComplete = isWhole;
@@ -252,6 +271,7 @@ async function placesOf(
   workspace: string,
   { kind }: CatalogEntry,
   id: string,
+  { withoutDisclosures }: TimelineFilter,
 ): Promise<{ places: Place[]; isWhole: boolean }> {
   const own: Place = {
     stream: recordStream(workspace, kind, id),
@@ -265,11 +285,16 @@ async function placesOf(
   const { encounterIds, others, isWhole } = below;
   const documents = await documentRows(ports, workspace, encounterIds);
   const held = new Set([`${kind} ${id}`, ...encounterIds.map((one) => `${encounter.kind} ${one}`)]);
+  const disclosures: Place = {
+    stream: disclosuresStream(workspace, id),
+    subjectsOf: ({ type }) => (disclosureTypes.includes(type) ? ['disclosure'] : []),
+  };
   const encounters = encounterIds.filter((one) => kind !== encounter.kind || one !== id);
   return {
     places: [
       own,
       ...others,
+      ...(kind === patient.kind && !withoutDisclosures ? [disclosures] : []),
       ...encounters.map((one) => ({
         stream: recordStream(workspace, encounter.kind, one),
         subjectsOf: versionsAs('encounter'),
@@ -353,7 +378,7 @@ async function itemsOf(
 ): Promise<TimelineItem[]> {
   const [{ revision }] = run as [Entry];
   const kind = stream === holdsStream(workspace) ? 'hold' : kindOfStream(stream);
-  if (kind !== 'hold' && kind !== 'document' && kind !== 'readiness') {
+  if (kind !== 'hold' && kind !== 'document' && kind !== 'readiness' && kind !== 'disclosures') {
     const id = recordIdOf(stream);
     const request = { limit: run.length, pageToken: beforeVersion(stream, revision + 2) };
     const { items } = await readRecordHistory(ports, workspace, catalogEntry(kind), id, request);
@@ -366,6 +391,7 @@ async function itemsOf(
     const version = versions[at] as VersionEntry;
     if (kind === 'hold') return holdItem(event, version);
     if (kind === 'readiness') return billingItem(event, version);
+    if (kind === 'disclosures') return disclosureItem(event, version);
     const { encounterId: id, documentId } = documentIdsOf(stream);
     const filename = event.type === 'DocumentUploaded' ? uploadedBy(event).filename : undefined;
     return { kind, id, documentId, version, filename };
@@ -385,6 +411,11 @@ function holdItem(event: RecordedEvent, version: VersionEntry): TimelineItem {
 function billingItem(event: RecordedEvent, version: VersionEntry): TimelineItem {
   const recorded = { type: event.type, data: dataAs(upcast(event).data) } as BillingRecorded;
   return { kind: 'billing', id: recorded.data.encounter_id, version, recorded };
+}
+
+function disclosureItem(event: RecordedEvent, version: VersionEntry): TimelineItem {
+  const stated = { type: event.type, data: dataAs(upcast(event).data) } as DisclosureStated;
+  return { kind: 'disclosure', id: stated.data.patient_id, version, stated };
 }
 
 /** Resolves with what is read from a stream; with nothing, noting its id, where one of its events cannot be read. */
