@@ -40,7 +40,7 @@ test.each([
 ])('a patient is found by %s', async (_, text) => {
   const walk = await Walk.from(page, root);
   await walk.search(text());
-  await walk.sees(page.getByRole('region', { name: 'Results' }));
+  await walk.sees(page.getByRole('region', { name: 'Patients' }));
   await walk.follow(`${person.first_name} ${person.last_name}`);
   await walk.sees(heading());
   walk.ends();
@@ -111,6 +111,6 @@ test('a patient is erased, and the certificate is handed out', async () => {
   walk.ends();
   const again = await Walk.from(page, root);
   await again.search(id);
-  await again.sees(page.getByText(`Patient ${id} was erased on`));
+  await again.sees(page.getByRole('region', { name: 'Erased' }).getByText(`Patient ${id}`));
   again.ends();
 });

@@ -6,7 +6,7 @@ import { refusedRequestView } from '../../api/routes/requests.ts';
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
-import { wordsOf } from '../../domain/records/searchIndex.ts';
+import { LEAST_END, wordsOf } from '../../domain/records/searchIndex.ts';
 import { messageListAccess, searchAccess } from '../../modules/audit/accesses.ts';
 import { type AccessRecorded, recordAccess } from '../../modules/audit/recordAccess.ts';
 import { findRefusedRequest } from '../../modules/audit/requestLog.ts';
@@ -165,7 +165,7 @@ async function searchKinds(
   if (kind !== undefined) return [await of(kind, PAGE)];
   const groups = await Promise.all(scopeKinds.map((one) => of(one, MOST_OF_A_KIND)));
   const rank = ({ items }: Group) => (items[0] ? matches.indexOf(items[0].matched) : matches.length);
-  return groups.filter(({ items }) => items.length > 0).toSorted((one, other) => rank(one) - rank(other));
+  return groups.toSorted((one, other) => rank(one) - rank(other));
 }
 
 async function show(ports: SearchPorts, visit: Visit): Promise<Reply> {
@@ -230,11 +230,11 @@ function kindLinks({ workspace, number }: RecentSearch, current: string | undefi
 /** Returns what may be done where nothing is found. */
 function nothing({ workspace, number, text }: RecentSearch, kind: string | undefined): Html {
   return html`<div class="empty"><p>Nothing matches all of <mark>${bdi(text)}</mark>${kind !== undefined && ` among ${pluralOf(kind).toLowerCase()}`}.</p>
-<ul class="plain">
+<ul>
 ${kind !== undefined && html`<li><a href="/dashboard${searchPath(workspace, number)}">Search all kinds</a></li>`}
 <li>Try fewer words, or only the beginning of a word.</li>
 <li>Write a day as 1984-02-29 or 02/29/1984, or only its year.</li>
-<li>Of an ID or a number, the last four characters are enough.</li>
+<li>Of an ID with digits, the last ${LEAST_END} characters are enough.</li>
 <li>Requests, messages and erased records are found by their whole ID.</li>
 </ul></div>`;
 }
@@ -242,18 +242,42 @@ ${kind !== undefined && html`<li><a href="/dashboard${searchPath(workspace, numb
 /** Columns of what tells the results of a kind apart. */
 const MOST_COLUMNS = 2;
 
+/** Returns what was found of a kind; `isPart`: there may be more, on a page of its own. */
 function results(
-  { workspace, number, text }: RecentSearch,
-  { kind, items, next_page_token: next }: Group,
+  asked: RecentSearch,
+  group: Group,
   isPart: boolean,
   names: RecordNames | undefined,
 ): Html | undefined {
-  if (items.length === 0) return undefined;
-  const words = wordsOf(text);
+  const { kind, items, next_page_token: next } = group;
+  const plural = pluralOf(kind);
+  const more =
+    isPart &&
+    next !== null &&
+    html`<a href="/dashboard${searchPath(asked.workspace, asked.number, kind)}">All ${plural.toLowerCase()} that match</a>`;
+  if (items.length === 0 && !more) return undefined;
+  return html`<div class="page-head"><h2>${plural}</h2>${more}</div>
+${items.length > 0 && html`<div class="dense">${table(plural, resultColumns(asked, group, names), items)}</div>`}`;
+}
+
+/** A word of a text, with accents and apostrophes. */
+const textWord = /([\p{L}\p{M}\p{N}'’]+)/u;
+
+/** Returns a text in which the words that begin or end with one of those searched for are marked. */
+function marked(text: string, words: readonly string[]): Html {
   const isSought = (part: string) =>
-    wordsOf(part).some((one) => words.some((word) => one.startsWith(word) || one.endsWith(word)));
-  const marked = (value: string) =>
-    html`<bdi>${value.split(/([\p{L}\p{M}\p{N}'’]+)/u).map((part) => (isSought(part) ? html`<mark>${part}</mark>` : part))}</bdi>`;
+    wordsOf(part).some((one) =>
+      words.some((word) => one.startsWith(word) || (word.length >= LEAST_END && one.endsWith(word))),
+    );
+  return html`<bdi>${text.split(textWord).map((part) => (isSought(part) ? html`<mark>${part}</mark>` : part))}</bdi>`;
+}
+
+function resultColumns(
+  { workspace, text }: RecentSearch,
+  { kind, items }: Group,
+  names: RecordNames | undefined,
+): TableColumn<Found>[] {
+  const words = wordsOf(text);
   const fields = [...new Set(items.flatMap(({ details }) => Object.keys(details)))]
     // The name of an encounter has its patient, and an insurance is of little help.
     .filter((field) => !field.includes('.') && !(kind === encounter.kind && field === 'patient_id'))
@@ -265,14 +289,14 @@ function results(
     return isFound ? html`<mark>${shown}</mark>` : shown;
   };
   const others = ({ foundBy }: Found) => Object.entries(foundBy).filter(([field]) => !fields.includes(field));
-  const columns: TableColumn<Found>[] = [
+  return [
     {
       title: 'Name',
       ...{ isHeader: true, isCut: true },
       cell: (found) =>
-        html`<a href="/dashboard${pathOf(workspace, found)}">${marked(titleOf(found, names))}</a>${found.removed && html` ${badge('removed', 'neutral')}`}`,
+        html`<a href="/dashboard${pathOf(workspace, found)}">${marked(titleOf(found, names), words)}</a>${found.removed && html` ${badge('removed', 'neutral')}`}`,
     },
-    { title: 'ID', isCut: true, cell: ({ id }) => html`<span title="${id}">${marked(id)}</span>` },
+    { title: 'ID', isCut: true, cell: ({ id }) => html`<span title="${id}">${marked(id, words)}</span>` },
     ...fields.map((field) => ({
       title: fieldLabel(field.replace(/_id$/, '')),
       cell: ({ details, foundBy }: Found) => {
@@ -294,9 +318,6 @@ function results(
       : []),
     { title: 'Last change', cell: ({ updated_at }) => time(updated_at) },
   ];
-  const plural = pluralOf(kind);
-  return html`<div class="page-head"><h2>${plural}</h2>${isPart && next !== null && html`<a href="/dashboard${searchPath(workspace, number, kind)}">All ${plural.toLowerCase()} that match</a>`}</div>
-<div class="dense">${table(plural, columns, items)}</div>`;
 }
 
 function pathOf(workspace: string, { kind, id, details }: Found): string {

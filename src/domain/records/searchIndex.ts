@@ -68,7 +68,7 @@ export function isFlag({ schema }: CatalogEntry, field: string): boolean {
 /** Longer words are cut, in the index and in queries alike. In characters. */
 const MAX_WORD = 64;
 /** Parts of an id are also found by their endings, from this many characters on. */
-const LEAST_END = 4;
+export const LEAST_END = 4;
 /** Endings per part: the shortest ones of a longer part. */
 const MAX_ENDS = 8;
 
