@@ -2,7 +2,10 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterEach, expect, test, vi } from 'vitest';
 import { auditModel } from '../../projections/auditTrail.ts';
 import { recordsModel } from '../../projections/records.ts';
+import { patient } from '../../src/domain/records/kinds/patient.ts';
+import { snapshotOf } from '../../src/modules/records/queries/lists.ts';
 import { caughtUp, untilReached } from '../../src/modules/records/queries/paging.ts';
+import { Reconciliation } from '../../src/modules/records/queries/reconcile.ts';
 import { openEventLog } from '../../src/server/openStorage.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
 
@@ -120,5 +123,31 @@ test('whoever reads records does not wait for the accesses of others, only for r
   for (let at = 0; at < 100; at += 1)
     await eventLog.append(workspace.stream(), { ...access, id: uuidv7() }, 'any');
   expect(await timesAsked(recordsModel)).toBe(3);
+  await eventLog.close();
+});
+
+test('a snapshot and a reconciliation are whole behind the accesses of others, and refused once the read model is emptied', async () => {
+  const workspace = new TestWorkspace();
+  const eventLog = await openEventLog(`sqlite:${temporaryFolder()}/events.db`);
+  await workspace.append(eventLog, workspace.stream());
+  let held = await eventLog.head();
+  const readModels = {
+    checkpoint: async () => held,
+    page: async () => [],
+    load: async () => [],
+  } as Partial<ReadModels> as ReadModels;
+  const access = { ...workspace.event(), type: 'AccessRecorded' };
+  await eventLog.append(workspace.stream(), access, 'any');
+  const ports = { eventLog, readModels };
+  const snapshot = await snapshotOf(ports, workspace.id, patient);
+  const reconciliation = await Reconciliation.begin(ports, workspace.id, []);
+  const parts = () => Array.fromAsync(snapshot.parts(() => undefined));
+  const copies = [{ kind: 'patient', id: 'p' }];
+  expect(snapshot.position).toBe(await eventLog.head());
+  expect(await parts()).toEqual([{ states: [] }]);
+  expect(await reconciliation.compare(copies)).toMatchObject({ compared: [{ outcome: 'missing_here' }] });
+  held = 0;
+  await expect(parts()).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(reconciliation.compare(copies)).rejects.toMatchObject({ code: 'unavailable' });
   await eventLog.close();
 });

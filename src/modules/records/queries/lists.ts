@@ -17,7 +17,9 @@ import {
   encodeToken,
   type Page,
   type PageRequest,
+  type Reached,
   rangesOf,
+  reachHead,
   type ShownPage,
   showPage,
   type TokenScope,
@@ -383,20 +385,19 @@ export async function snapshotOf(
   { kind }: CatalogEntry,
   asOf = Number.POSITIVE_INFINITY,
 ): Promise<Snapshot> {
-  const position = await caughtUp(ports, recordsModel, 'snapshot');
-  const place = { partition: kindPartition(workspace, kind), position, asOf };
-  return { position, parts: (check) => partsOf(ports, place, check) };
+  const reached = await reachHead(ports, recordsModel, 'snapshot');
+  const place = { partition: kindPartition(workspace, kind), ...reached, asOf };
+  return { position: reached.position, parts: (check) => partsOf(ports, place, check) };
 }
 
-interface Place {
+interface Place extends Reached {
   partition: string;
-  position: Position;
   asOf: number;
 }
 
 async function* partsOf(
   ports: QueryPorts,
-  { partition, position, asOf }: Place,
+  { partition, position, held, asOf }: Place,
   check: () => void,
 ): AsyncGenerator<SnapshotPart> {
   const { readModels } = ports;
@@ -405,7 +406,8 @@ async function* partsOf(
     const query = { partition, limit: PART, ...(after !== undefined && { after }) };
     const rows = await readModels.page(recordsModel, query);
     // A read model emptied meanwhile would end the snapshot as if it were complete.
-    if ((await readModels.checkpoint(recordsModel)) < position) throw unavailable('snapshot');
+    if ((await readModels.checkpoint(recordsModel, { isAwaited: false })) < held)
+      throw unavailable('snapshot');
     const created = rows.filter(({ order }) => order <= position);
     const states = await statesThen(ports, created, asOf);
     const there = created.filter((_, at) => states[at] !== undefined);

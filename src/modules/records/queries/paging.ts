@@ -96,23 +96,35 @@ interface WaitOptions {
 
 const eventTypesOf = new Map(projections.map((one) => [modelName(one), one.eventTypes]));
 
+/** What a read model holds: everything up to `position`; its checkpoint is at `held` or later for as long as it is not emptied. */
+export interface Reached {
+  position: Position;
+  held: Position;
+}
+
 /**
  * Waits until the read model, called `what` in errors, holds everything up to the log's head, and resolves with that
  * position. It does not wait for events that the model does not take: the last one is mostly the access of the reader before. Rejects
  * as `untilReached` does.
  */
-export async function caughtUp(
+export async function reachHead(
   { eventLog, readModels }: QueryPorts,
   model: string,
   what = 'list',
   options: WaitOptions = {},
-): Promise<Position> {
-  const head = await eventLog.head();
-  const reached = await readModels.checkpoint(model, { isAwaited: false });
+): Promise<Reached> {
+  const position = await eventLog.head();
+  const held = await readModels.checkpoint(model, { isAwaited: false });
   const taken = eventTypesOf.get(model);
-  const isBehind = reached < head && (taken === undefined || (await eventLog.mayHaveBehind(reached, taken)));
-  if (isBehind) await untilReached(readModels, model, head, what, options);
-  return head;
+  const isBehind = held < position && (taken === undefined || (await eventLog.mayHaveBehind(held, taken)));
+  if (!isBehind) return { position, held };
+  await untilReached(readModels, model, position, what, options);
+  return { position, held: position };
+}
+
+/** Waits as `reachHead` does; resolves with the position. */
+export async function caughtUp(...waiting: Parameters<typeof reachHead>): Promise<Position> {
+  return (await reachHead(...waiting)).position;
 }
 
 /**

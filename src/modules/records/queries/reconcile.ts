@@ -2,13 +2,12 @@ import { hash } from 'node:crypto';
 import { bodyOf, isIncomplete } from '../../../../projections/projection.ts';
 import { recordsModel } from '../../../../projections/records.ts';
 import { canonicalJson } from '../../../domain/events/canonicalJson.ts';
-import type { Position } from '../../../domain/events/event.ts';
 import { kindPartition, recordIdOf, recordStream } from '../../../domain/events/streams.ts';
 import { changedFields, mergeFields, type RecordState, viewRecord } from '../../../domain/records/fold.ts';
 import type { RecordFields } from '../../../domain/records/schema/kind.ts';
 import { unavailable } from '../../../platform/errors.ts';
 import type { Row } from '../../../storage/readModels.ts';
-import { allRows, caughtUp } from './paging.ts';
+import { allRows, type Reached, reachHead } from './paging.ts';
 import { type QueryPorts, stateOf } from './records.ts';
 
 /** What the comparison of a record with its copy elsewhere can show. */
@@ -109,13 +108,13 @@ class Orders {
 export class Reconciliation {
   readonly #ports: QueryPorts;
   readonly #workspace: string;
-  readonly #position: Position;
+  readonly #reached: Reached;
   readonly #found: Map<string, Orders>;
 
-  private constructor(ports: QueryPorts, workspace: string, position: Position, kinds: readonly string[]) {
+  private constructor(ports: QueryPorts, workspace: string, reached: Reached, kinds: readonly string[]) {
     this.#ports = ports;
     this.#workspace = workspace;
-    this.#position = position;
+    this.#reached = reached;
     this.#found = new Map(kinds.map((kind) => [kind, new Orders()]));
   }
 
@@ -125,7 +124,12 @@ export class Reconciliation {
     workspace: string,
     kinds: readonly string[],
   ): Promise<Reconciliation> {
-    return new Reconciliation(ports, workspace, await caughtUp(ports, recordsModel, 'reconciliation'), kinds);
+    return new Reconciliation(
+      ports,
+      workspace,
+      await reachHead(ports, recordsModel, 'reconciliation'),
+      kinds,
+    );
   }
 
   /**
@@ -172,7 +176,7 @@ export class Reconciliation {
       recordsModel,
       kindPartition(this.#workspace, kind),
     )) {
-      if (row.order > this.#position) break;
+      if (row.order > this.#reached.position) break;
       if (isFound(row.order)) continue;
       const version = bodyOf(row)?.version;
       yield { id: recordIdOf(row.id), order: row.order, ...(version !== undefined && { version }) };
@@ -182,8 +186,8 @@ export class Reconciliation {
   }
 
   async #requireWhole(): Promise<void> {
-    const held = await this.#ports.readModels.checkpoint(recordsModel);
-    if (held < this.#position) throw unavailable('reconciliation');
+    const held = await this.#ports.readModels.checkpoint(recordsModel, { isAwaited: false });
+    if (held < this.#reached.held) throw unavailable('reconciliation');
   }
 }
 
