@@ -1,6 +1,8 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ReportRow } from '../../src/modules/audit/accessReport.ts';
-import { runCli, storesOf } from '../support/cli.ts';
+import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { retryWhileLagging } from '../support/client.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
@@ -126,6 +128,18 @@ onEveryEngine((start) => {
     expect(table.stdout).toContain(id);
     const json = await cli('report', '--workspace', workspace, '--month', month, '--format', 'json');
     expect(JSON.parse(json.stdout)).toMatchObject({ id, note: NOTE });
+  });
+
+  test('the report replaces a file only when that is asked for', async () => {
+    const out = join(temporaryFolder(), 'access.csv');
+    writeFileSync(out, 'another report');
+    const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
+    const args = ['audit', 'report', '--workspace', workspace, '--month', month, '--format', 'csv'];
+    const report = (...more: string[]) => runCli([...args, '--out', out, ...more], { env });
+    expect((await report()).code).toBe(1);
+    expect(readFileSync(out, 'utf8')).toBe('another report');
+    expect(await report('--force')).toMatchObject({ code: 0, stderr: '' });
+    expect(readFileSync(out, 'utf8')).toContain('principal_id');
   });
 
   test('a month that is none is refused', async () => {

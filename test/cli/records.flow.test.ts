@@ -157,6 +157,7 @@ test.each([
   ['records', 'list', 'payer'],
   ['records', 'search', 'word'],
   ['events', 'tail'],
+  ['reconcile', 'package.json'],
 ])('a response that breaks off is told as what it is: %s %s', async (...args) => {
   const receiver = await Receiver.listen((_req, res) => {
     res.writeHead(200, { 'content-length': 1_000 }).write('{"items": [');

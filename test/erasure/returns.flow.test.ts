@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hl7Message } from '../integrations/hl7Messages.ts';
 import { runInWorkspace } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
+import { signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
@@ -200,6 +201,19 @@ onEveryEngine((start) => {
       expect(await choose('allow', officer)).toMatchObject({ status: 403 });
     });
     expect(appended.filter(isOfRecords)).toEqual([]);
+  });
+
+  test('a form without a choice is refused, and changes none', async () => {
+    const workspace = service.workspaceId('clinic');
+    const { visitor } = await signedIn(service, 'admin', workspace);
+    await visitor.get('/account');
+    await choose('refuse');
+    const appended = await appendedBy(service, async () => {
+      for (const choice of ['', 'later'])
+        expect((await visitor.post(`/workspaces/${workspace}/returned`, { choice })).status).toBe(400);
+    });
+    expect(appended.filter(isOfRecords)).toEqual([]);
+    expect((await returned()).choice).toBe('refuse');
   });
 
   test('what a merge says of an erased patient is listed as waiting, like any other write', async () => {

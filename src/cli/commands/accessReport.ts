@@ -17,8 +17,9 @@ interface ReportOptions extends OutOptions, MonthOptions {
   format: 'table' | 'json' | 'csv';
 }
 
-async function report({ workspace, month, format, out }: ReportOptions, command: Command): Promise<void> {
-  await requireOut({ ...(out !== undefined && { out }), format }, command);
+async function report(options: ReportOptions, command: Command): Promise<void> {
+  const { workspace, month, format, out } = options;
+  await requireOut(options, command);
   await withWorkspace(workspace, ({ eventLog, directory, names, caller }) =>
     withCurrentModels(eventLog, async (readModels) => {
       const ports = { eventLog, readModels, directory, names };

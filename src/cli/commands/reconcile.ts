@@ -1,7 +1,5 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { terminal } from '../../server/terminal.ts';
@@ -45,29 +43,29 @@ async function reconcile(file: string, options: ReconcileOptions, command: Comma
       lines: () => createReadStream(file),
       accept: '*/*',
     });
-    await print(texts(Readable.fromWeb(response.body as never), json === true));
+    await print(texts(client.linesOf(response), json === true));
   });
 }
 
 /** Yields a line for each line of a response; sets the exit code where something is not the same. */
-async function* texts(body: Readable, isJson: boolean): AsyncGenerator<string> {
+async function* texts(lines: AsyncIterable<string>, isJson: boolean): AsyncGenerator<string> {
   let summary: Line['summary'];
-  for await (const text of createInterface({ input: body })) {
+  for await (const text of lines) {
     const line = lineSchema.parse(JSON.parse(text));
     summary = line.summary;
     if (isJson) yield `${text}\n`;
     else if (summary === undefined) yield textOf(line);
   }
   if (summary === undefined) throw new CommandError('The response was cut off. Run the command again.');
-  const { lines = 0, ...counts } = summary;
-  if (counts.same !== lines || (counts.missing_there ?? 0) > 0) terminal().exitCode = FAILED;
+  const { lines: compared = 0, ...counts } = summary;
+  if (counts.same !== compared || (counts.missing_there ?? 0) > 0) terminal().exitCode = FAILED;
   if (isJson) return;
   const named = Object.entries(counts)
     .filter(([outcome, count]) => outcome === 'same' || count !== 0)
     .map(
       ([outcome, count]) => `${(count ?? 'unknown').toLocaleString('en-US')} ${outcome.replace('_', ' ')}`,
     );
-  yield `${counted(lines ?? 0, 'line')}: ${named.join(', ')}\n`;
+  yield `${counted(compared ?? 0, 'line')}: ${named.join(', ')}\n`;
 }
 
 function textOf({ line, kind, id, outcome, different_fields, merged_into, error }: Line): string {

@@ -131,11 +131,30 @@ export class ServiceClient {
     try {
       return await response.text();
     } catch {
-      for (const one of [signal, this.#options.signal]) one?.throwIfAborted();
-      throw new ServiceAway(
-        `The response of the service at ${this.#address} broke off. Run the command again.`,
-      );
+      throw this.#brokenOff(signal);
     }
+  }
+
+  /** Yields the lines of the body of such a response. Rejects as `textOf` does. */
+  async *linesOf({ body }: Response): AsyncGenerator<string> {
+    let rest = '';
+    try {
+      for await (const text of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        const lines = `${rest}${text}`.split('\n');
+        rest = lines.pop() as string;
+        yield* lines;
+      }
+    } catch {
+      throw this.#brokenOff();
+    }
+    if (rest !== '') yield rest;
+  }
+
+  #brokenOff(signal?: AbortSignal): ServiceAway {
+    for (const one of [signal, this.#options.signal]) one?.throwIfAborted();
+    return new ServiceAway(
+      `The response of the service at ${this.#address} broke off. Run the command again.`,
+    );
   }
 
   get #address(): string {

@@ -2,6 +2,7 @@ import { pathId } from '../../api/schemas/parameters.ts';
 import { type ReturnChoice, returnChoices } from '../../domain/events/event.ts';
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
+import { validationError } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { KeyManager } from '../../modules/auth/keyManager.ts';
@@ -43,7 +44,9 @@ export function returnedRoutes(ports: ReturnedPorts): DashboardRoute[] {
       path,
       roles: admins,
       async handle({ workspace, actor, form, notice }) {
-        const choice = returnChoices.find((one) => one === textOf(form, 'choice')) ?? 'allow';
+        const choice = returnChoices.find((one) => one === textOf(form, 'choice'));
+        if (choice === undefined)
+          throw validationError([{ field: 'choice', message: `must be ${returnChoices.join(', ')}` }]);
         await new KeyManager(directory, actor).setReturns(workspace, choice);
         notice(`Erased records that are sent again: ${choiceTexts[choice].toLowerCase()}.`);
         return { redirect: returnedPath(workspace) };
