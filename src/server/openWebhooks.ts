@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { KeyDirectory } from '../modules/auth/keyDirectory.ts';
 import { ChangedFields } from '../modules/eventStream/changedFields.ts';
-import { createDeidentifier, type Deidentifier } from '../modules/eventStream/deidentification.ts';
 import { DeidentificationHistory } from '../modules/eventStream/deidentificationSettings.ts';
+import { lazyDeidentifier } from '../modules/eventStream/reader.ts';
 import { Keyring } from '../modules/keyring.ts';
 import { type RetrySchedule, retrySchedule } from '../modules/webhooks/attempts.ts';
 import { Dispatcher, type WebhooksMessage } from '../modules/webhooks/dispatcher.ts';
@@ -49,7 +49,7 @@ export async function openWebhooks(
   const erased = new ErasedEvents(eventLog);
   await erased.refresh();
   const history = new DeidentificationHistory(eventLog);
-  let pseudonyms: { epoch: number; deidentify: Deidentifier } | undefined;
+  let pseudonyms: { epoch: number; deidentifier: ReturnType<typeof lazyDeidentifier> } | undefined;
   const dispatcher = new Dispatcher(
     {
       eventLog,
@@ -64,12 +64,12 @@ export async function openWebhooks(
       changedFields: new ChangedFields(eventLog),
       erased,
       secretsKeys: (isNow) => keys.all('webhookSecrets', isNow),
-      narrowing: async ({ metadata, position }) => {
+      narrowing: async (view, { metadata, position }) => {
         const key = await keys.loadEpoch('deidentification');
         if (pseudonyms?.epoch !== key.epoch)
-          pseudonyms = { epoch: key.epoch, deidentify: createDeidentifier(key) };
+          pseudonyms = { epoch: key.epoch, deidentifier: lazyDeidentifier(key) };
         const settingsAt = await history.of(metadata.workspace, position);
-        return { deidentify: pseudonyms.deidentify, settings: settingsAt(position) };
+        return { deidentify: pseudonyms.deidentifier(view), settings: settingsAt(position) };
       },
       findSending(id) {
         const webhook = directory.find(id);

@@ -24,7 +24,7 @@ test('bash completes commands, options and their values', async () => {
   expect(offered('keys', 'cr')).toEqual(['create']);
   expect(offered('keys', 'create', '--perm')).toEqual(['--permissions']);
   expect(offered('keys', 'create', '--workspace', 'clinic', '--na')).toEqual(['--name']);
-  expect(offered('listen', '--payload', '')).toEqual(['reference', 'full', 'deidentified']);
+  expect(offered('listen', '--payload', '')).toEqual(['reference', 'full', 'limited', 'deidentified']);
   expect(offered('records', 'get', 'pa')).toEqual(['payer', 'patient']);
   expect(offered('import', '--key-file', '')).toEqual(['']);
   expect(offered('keys', '--nothing-begins-so')).toEqual(['']);

@@ -1,21 +1,34 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { documentForm, documentsPath, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
+import { createWebhook, HookEndpoint, openLoopback } from '../support/webhooks.ts';
 
 onEmbeddedEngines((start) => {
   let service: TestService;
+  let endpoint: HookEndpoint;
   const patient = { ...samples.patient(), city: 'Omaha', zip_code: '68102-1234', phone: phi('+1 402') };
   const encounter = { ...samples.encounter(patient.id), date_of_service: '2026-03-14' };
   const filename = `${phi('report')}.pdf`;
   beforeAll(async () => {
-    service = await start({ REQUEST_THREADS: '1' });
+    endpoint = await HookEndpoint.open();
+    service = await start({ REQUEST_THREADS: '1', ...openLoopback });
+    const { key } = await service.createKey('clinic', ['events:limited', 'webhooks']);
+    await createWebhook(service.as(key), {
+      url: endpoint.url,
+      payload: 'limited',
+      recipient: 'State university',
+    });
     await service.post('/integration/patients', patient);
     await service.post('/integration/encounters', encounter);
     await service.upload(documentsPath(encounter.id), documentForm({ filename }));
   });
-  afterAll(() => service.stop());
+  afterAll(async () => {
+    await service.stop();
+    await endpoint.down();
+  });
 
   const ndjson = { accept: 'application/x-ndjson' };
   const keyOf = async (permission: 'events' | 'events:limited' | 'events:deidentified') =>
@@ -65,6 +78,25 @@ onEmbeddedEngines((start) => {
     expect(line.created_at).toBe(line.updated_at);
     const [first] = (await limited.get('/events', ndjson)).text.split('\n');
     expect(line.subject).toBe(JSON.parse(first as string).subject);
+  });
+
+  test('a webhook with this payload sends the same events', async () => {
+    const { text } = await (await keyOf('events:limited')).get('/events', ndjson);
+    const read = text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const sent = await eventually(() => {
+      const messages = new Map(
+        endpoint.accepted.map(({ body }) => {
+          const event = JSON.parse(String(body));
+          return [event.sequence, event] as const;
+        }),
+      );
+      expect(messages.size).toBeGreaterThanOrEqual(read.length);
+      return messages;
+    });
+    for (const { dataschema: _, ...event } of read) expect(sent.get(event.sequence)).toEqual(event);
   });
 
   test('an accounting of disclosures marks it exempt', async () => {

@@ -138,7 +138,7 @@ onEmbeddedEngines((start) => {
       [{ kinds: 'patient' }, 'kinds', 'must be an array'],
       [{ types: ['PatientUpserted'] }, 'types.0', 'must be one of chartledger.payer.upserted.v1'],
       [{ kinds: ['payer'], types: ['chartledger.patient.upserted.v1'] }, 'types', 'of one of the kinds'],
-      [{ payload: 'all' }, 'payload', 'must be one of reference, full, deidentified'],
+      [{ payload: 'all' }, 'payload', 'must be one of reference, full, limited, deidentified'],
       [{ start: 'yesterday' }, 'start', 'must be now, beginning, a position'],
       [{ start: '9007199254740991' }, 'start', 'must be the position of an event in this log'],
       [{ start: '2999-01-01' }, 'start', 'must not be in the future'],

@@ -131,7 +131,7 @@ onEmbeddedEngines((start) => {
     test('have examples of every payload, as their schemas describe them', () => {
       for (const [type, { post }] of Object.entries<OpenApi>(document.webhooks)) {
         const { schema, examples } = post.requestBody.content['application/cloudevents+json'];
-        const payloads = type.includes('ping') ? ['ping'] : ['reference', 'full', 'deidentified'];
+        const payloads = type.includes('ping') ? ['ping'] : ['reference', 'full', 'limited', 'deidentified'];
         expect(Object.keys(examples)).toEqual(payloads);
         for (const { value } of Object.values<{ value: object }>(examples)) {
           expect(value).toMatchObject({ specversion: '1.0', type });

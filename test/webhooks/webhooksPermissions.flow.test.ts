@@ -60,6 +60,10 @@ onEmbeddedEngines((start) => {
       ['full', [], 403],
       ['full', ['events:deidentified'], 403],
       ['full', ['events'], 200],
+      ['limited', [], 403],
+      ['limited', ['events:deidentified'], 403],
+      ['limited', ['events:limited'], 200],
+      ['limited', ['events'], 200],
       ['deidentified', [], 403],
       ['deidentified', ['read', 'write'], 403],
       ['deidentified', ['events:deidentified'], 200],
@@ -86,6 +90,7 @@ onEmbeddedEngines((start) => {
     test.each([
       ['full', []],
       ['full', ['events:deidentified']],
+      ['limited', ['events:deidentified']],
       ['deidentified', ['read', 'write']],
     ] as [string, Permission[]][])(
       'nothing is done to a webhook of the payload %s with webhooks and %j, and no list shows it',

@@ -1,6 +1,7 @@
 import type { RouteConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import { RECORD_ERASED, tombstoneTypes } from '../../domain/events/payloads.ts';
+import { narrowedViews } from '../../domain/records/schema/deidentification.ts';
 import {
   documentSchemas,
   erasedSchema,
@@ -13,8 +14,9 @@ import {
   readinessSchemas,
   type StreamedEventType,
 } from '../../modules/eventStream/cloudEvents.ts';
-import { createDeidentifier, narrowedSchemaName } from '../../modules/eventStream/deidentification.ts';
+import { narrowedSchemaName } from '../../modules/eventStream/deidentification.ts';
 import { deidentificationMethods, safeHarbor } from '../../modules/eventStream/deidentificationSettings.ts';
+import { lazyDeidentifier } from '../../modules/eventStream/reader.ts';
 import { buildMessage, buildPing, messageId, PING_TYPE } from '../../modules/webhooks/messages.ts';
 import { type WebhookPayload, webhookPayloads } from '../../modules/webhooks/webhook.ts';
 import { exampleAddress, exampleEvent, exampleRequestId } from './examples.ts';
@@ -68,7 +70,9 @@ const signatureHeaders = z.object({
 function envelope(type: string, subject: z.ZodType | undefined, data: z.ZodType) {
   return z.object({
     specversion: z.literal('1.0'),
-    id: z.string().meta({ description: 'Id of the event; in the payload `deidentified`, a keyed hash' }),
+    id: z.string().meta({
+      description: 'Id of the event; in the payloads `limited` and `deidentified`, a keyed hash',
+    }),
     source: z.string(),
     type: z.literal(type),
     ...(subject && {
@@ -76,7 +80,7 @@ function envelope(type: string, subject: z.ZodType | undefined, data: z.ZodType)
       sequence: z.string().meta({ description: 'Position in the log; sorts as text' }),
       traceparent: z.string().optional().meta({
         description:
-          'The trace that the request was part of, if it was sent; not in the payload `deidentified`',
+          'The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`',
       }),
       pseudonymepoch: z
         .int()
@@ -84,7 +88,7 @@ function envelope(type: string, subject: z.ZodType | undefined, data: z.ZodType)
         .optional()
         .meta({
           description:
-            'In the payload `deidentified`, the number of the key that made the hashes; omitted while the ' +
+            'In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the ' +
             'first key is in use',
         }),
       deidentification: z
@@ -119,12 +123,13 @@ function messageSchema(feedType: StreamedEventType): z.ZodType {
   const full = z
     .object({ version: versionNumber, sent: sentSchema(feedType), changed })
     .meta({ description: 'The payload `full`' });
-  const deidentified = eventSchemas.get(narrowedSchemaName('deidentified', feedType.type))?.data as z.ZodType;
-  return envelope(feedType.type, subject, z.union([referenceData, full, deidentified]));
+  const narrowed = narrowedViews.map(
+    (view) => eventSchemas.get(narrowedSchemaName(view, feedType.type))?.data as z.ZodType,
+  );
+  return envelope(feedType.type, subject, z.union([referenceData, full, ...narrowed]));
 }
 
-const deidentify = createDeidentifier({ key: Buffer.alloc(32), epoch: 1 });
-const narrowing = { deidentify, settings: safeHarbor };
+const deidentifier = lazyDeidentifier({ key: Buffer.alloc(32), epoch: 1 });
 
 function messageExamples(feedType: StreamedEventType) {
   const event = exampleEvent(feedType);
@@ -137,15 +142,17 @@ function messageExamples(feedType: StreamedEventType) {
   const summaries: Record<WebhookPayload, string> = {
     reference: 'Payload `reference`',
     full: 'Payload `full`',
+    limited: 'Payload `limited`',
     deidentified: 'Payload `deidentified`',
   };
   return Object.fromEntries(
     webhookPayloads.map((payload) => {
+      const view = narrowedViews.find((one) => one === payload);
       const { body } = buildMessage(
         { id: exampleWebhookId, payload },
         event,
         { changed: changedFields, isFirst: event.revision === 0 && !isOfReadiness },
-        payload === 'deidentified' ? narrowing : undefined,
+        view && { deidentify: deidentifier(view), settings: safeHarbor },
         exampleAddress,
       );
       return [payload, { summary: summaries[payload], value: JSON.parse(body) }];

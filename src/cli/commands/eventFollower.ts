@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventView } from '../../modules/eventStream/cloudEvents.ts';
 import type { Attempt } from '../../modules/webhooks/attempts.ts';
 import { signMessage, type WebhookMessage } from '../../modules/webhooks/messages.ts';
 import type { WebhookSender } from '../../modules/webhooks/sender.ts';
@@ -48,7 +49,7 @@ interface EventFilter {
   after: string;
   /** Separated by commas; undefined for all. */
   types?: string | undefined;
-  view?: 'full' | 'deidentified' | undefined;
+  view?: EventView | undefined;
 }
 
 /** An event of the stream. */

@@ -150,7 +150,7 @@ async function forwardAll(
   secret: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const view = payload === 'deidentified' ? 'deidentified' : 'full';
+  const view = payload === 'reference' ? 'full' : payload;
   const follower = new EventFollower(client, { after, types, view });
   let position = await follower.position();
   terminal().stderr.write(`Forwarding events after ${position} to ${forwardTo}\n`);

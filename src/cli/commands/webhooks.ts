@@ -213,7 +213,7 @@ function addSettings(command: Command): Command {
     .addOption(
       new Option(
         '--payload <payload>',
-        'what messages contain: no values, all values, or only de-identified values',
+        'what messages contain: no values, all values, those of a limited data set, or only de-identified values',
       ).choices(webhookPayloads),
     )
     .addOption(

@@ -218,6 +218,8 @@ const fresh: FormValues = {
 const payloads: Record<WebhookPayload, string> = {
   reference: 'References: IDs, versions and names of changed fields, no values',
   full: 'Full: whole events, with PHI',
+  limited:
+    'Limited data set: dates, cities and ZIP codes, no names or numbers; for recipients with a data use agreement',
   deidentified: 'De-identified: events without data that could identify a person',
 };
 

@@ -2,6 +2,7 @@ import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import type { DisclosedRange, DisclosureTerms } from '../../domain/events/payloads.ts';
 import { UnknownSchemaVersion } from '../../domain/events/upcasting.ts';
 import { changedKind, eventSubject } from '../../domain/records/catalog.ts';
+import { type NarrowedView, narrowedViews } from '../../domain/records/schema/deidentification.ts';
 import { asUnreadable, UnreadableError } from '../../platform/errors.ts';
 import { measurements } from '../../platform/metrics/metrics.ts';
 import { traced } from '../../platform/tracing.ts';
@@ -39,8 +40,8 @@ interface MessagePorts {
   /** Where receivers find the service; messages name the schema of their data only where that is known. */
   publicUrl?: string | undefined;
   secretsKeys: SecretsKeys;
-  /** Resolves with what makes the de-identified view of an event. */
-  narrowing(event: RecordedEvent): Promise<Narrowing>;
+  /** Resolves with what makes a view of an event. */
+  narrowing(view: NarrowedView, event: RecordedEvent): Promise<Narrowing>;
 }
 
 /** An event to tell the webhook of. */
@@ -108,7 +109,8 @@ export class MessageDelivery {
   /** Tells a webhook of an event, once; `onSent` as of `WebhookSender.send`. Throws when only a newer version of the service can read the event. */
   async deliver(webhook: Webhook, notification: Notification, onSent: () => void): Promise<Outcome> {
     const { event, change, tries } = notification;
-    const narrowing = webhook.payload === 'deidentified' ? await this.#ports.narrowing(event) : undefined;
+    const view = narrowedViews.find((one) => one === webhook.payload);
+    const narrowing = view && (await this.#ports.narrowing(view, event));
     const message = buildMessage(webhook, event, change, narrowing, this.#ports.publicUrl);
     const attempt = await this.#send(webhook, message, onSent);
     if (attempt === undefined) return { kind: 'ended', gone: false };

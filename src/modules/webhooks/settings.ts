@@ -122,6 +122,7 @@ export interface WebhookCaller extends Caller {
 const permissionsFor: Record<WebhookPayload, readonly Permission[]> = {
   reference: [],
   full: ['events'],
+  limited: ['events', 'events:limited'],
   deidentified: ['events', 'events:deidentified'],
 };
 
@@ -249,8 +250,9 @@ const settings = {
 const payload = z.enum(webhookPayloads).meta({
   description:
     '`reference`: the ids, the version and the names of the changed fields, but no values; `full`: an ' +
-    'event as in `GET /events`, which also requires the permission `events`; `deidentified`: its ' +
-    'de-identified form, which also requires `events` or `events:deidentified`',
+    'event as in `GET /events`, which also requires the permission `events`; `limited`: its form in a limited ' +
+    'data set, which also requires `events` or `events:limited`; `deidentified`: its de-identified form, which also ' +
+    'requires `events` or `events:deidentified`',
 });
 
 const unchanged = z.enum(unchangedEvents).meta({

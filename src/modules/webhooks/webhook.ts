@@ -16,7 +16,7 @@ import { FollowedStream } from '../auth/keyDirectory.ts';
 import { feedEventTypes, type UnchangedEvents } from '../eventStream/cloudEvents.ts';
 
 /** How much of an event a webhook's messages hold. */
-export const webhookPayloads = ['reference', 'full', 'deidentified'] as const;
+export const webhookPayloads = ['reference', 'full', 'limited', 'deidentified'] as const;
 export type WebhookPayload = (typeof webhookPayloads)[number];
 
 /**

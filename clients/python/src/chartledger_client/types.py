@@ -2272,7 +2272,7 @@ class WebhookWithSecret(TypedDict):
         "payer", "patient", "provider", "facility", "encounter", "document", "readiness",
     ]] | None
     types: list[EventType] | None
-    payload: Literal["reference", "full", "deidentified"]
+    payload: Literal["reference", "full", "limited", "deidentified"]
     unchanged: Literal["skip", "send"]
     recipient: str | None
     recipient_address: str | None
@@ -2344,7 +2344,7 @@ class WebhookStatus(TypedDict):
         "payer", "patient", "provider", "facility", "encounter", "document", "readiness",
     ]] | None
     types: list[EventType] | None
-    payload: Literal["reference", "full", "deidentified"]
+    payload: Literal["reference", "full", "limited", "deidentified"]
     unchanged: Literal["skip", "send"]
     recipient: str | None
     recipient_address: str | None
@@ -2387,7 +2387,7 @@ class Webhook(TypedDict):
         "payer", "patient", "provider", "facility", "encounter", "document", "readiness",
     ]] | None
     types: list[EventType] | None
-    payload: Literal["reference", "full", "deidentified"]
+    payload: Literal["reference", "full", "limited", "deidentified"]
     unchanged: Literal["skip", "send"]
     recipient: str | None
     recipient_address: str | None
@@ -2899,7 +2899,7 @@ class ReferenceData(TypedDict):
 
 class ReferencePayerUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.upserted.v1"]
@@ -2907,9 +2907,9 @@ class ReferencePayerUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -2934,7 +2934,7 @@ class PayerUpsertedEventData(TypedDict):
 
 class PayerUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.upserted.v1"]
@@ -2942,9 +2942,9 @@ class PayerUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -2958,6 +2958,57 @@ class PayerUpsertedEvent(TypedDict):
 
 
 class DeidentifiedPayerUpsertedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+    payer_type: NotRequired[Literal[
+        "Private", "Medicare", "Medicaid", "Tricare", "Workers Compensation", "Self-Pay",
+    ] | None]
+    # The name of a town or city; other values are omitted
+    city: NotRequired[str | None]
+    # A USPS state code; other values are omitted
+    state: NotRequired[State | None]
+    # The first five digits; other values are omitted
+    zip_code: NotRequired[str | None]
+    # A two-letter country code; other values are omitted
+    country: NotRequired[str | None]
+
+
+class DeidentifiedPayerUpsertedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
+    sent: DeidentifiedPayerUpsertedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["id", "payer_type", "city", "state", "zip_code", "country"]]
+
+
+class DeidentifiedPayerUpsertedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.payer.upserted.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedPayerUpsertedEventData
+
+
+class undefinedPayerUpsertedEventDataSent(TypedDict):
     """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
@@ -2973,18 +3024,18 @@ class DeidentifiedPayerUpsertedEventDataSent(TypedDict):
     country: NotRequired[str | None]
 
 
-class DeidentifiedPayerUpsertedEventData(TypedDict):
+class undefinedPayerUpsertedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
     # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
-    sent: DeidentifiedPayerUpsertedEventDataSent
+    sent: undefinedPayerUpsertedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["id", "payer_type", "state", "zip_code", "country"]]
 
 
-class DeidentifiedPayerUpsertedEvent(TypedDict):
+class undefinedPayerUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.upserted.v1"]
@@ -2992,9 +3043,9 @@ class DeidentifiedPayerUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3003,12 +3054,12 @@ class DeidentifiedPayerUpsertedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
-    data: DeidentifiedPayerUpsertedEventData
+    data: undefinedPayerUpsertedEventData
 
 
 class ReferencePatientUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.upserted.v1"]
@@ -3016,9 +3067,9 @@ class ReferencePatientUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3043,7 +3094,7 @@ class PatientUpsertedEventData(TypedDict):
 
 class PatientUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.upserted.v1"]
@@ -3051,9 +3102,9 @@ class PatientUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3064,6 +3115,102 @@ class PatientUpsertedEvent(TypedDict):
     datacontenttype: Literal["application/json"]
     # The payload `full`
     data: PatientUpsertedEventData
+
+
+class LimitedInsurance(TypedDict):
+    """A patient's insurance, in a limited data set."""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    payer_id: str
+    # A date, or a date and time
+    effective_date: NotRequired[str | None]
+    # A date, or a date and time
+    termination_date: NotRequired[str | None]
+    subscriber_relationship: NotRequired[Literal["self", "spouse", "child", "other"] | None]
+    # A date, or a date and time
+    subscriber_date_of_birth: NotRequired[str | None]
+    # The name of a town or city; other values are omitted
+    subscriber_city: NotRequired[str | None]
+    # A USPS state code; other values are omitted
+    subscriber_state: NotRequired[State | None]
+    # The first five digits; other values are omitted
+    subscriber_zip_code: NotRequired[str | None]
+    # A two-letter country code; other values are omitted
+    subscriber_country: NotRequired[str | None]
+
+
+class DeidentifiedPatientUpsertedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+    # A date, or a date and time
+    date_of_birth: NotRequired[str]
+    gender: NotRequired[Literal["male", "female", "other"] | None]
+    # The name of a town or city; other values are omitted
+    city: NotRequired[str | None]
+    # A USPS state code; other values are omitted
+    state: NotRequired[State | None]
+    # The first five digits; other values are omitted
+    zip_code: NotRequired[str | None]
+    # A two-letter country code; other values are omitted
+    country: NotRequired[str | None]
+    # A patient's insurance, in a limited data set.
+    primary_insurance: NotRequired[LimitedInsurance | None]
+    # A patient's insurance, in a limited data set.
+    secondary_insurance: NotRequired[LimitedInsurance | None]
+    # A patient's insurance, in a limited data set.
+    tertiary_insurance: NotRequired[LimitedInsurance | None]
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    merged_into: NotRequired[str | None]
+
+
+class DeidentifiedPatientUpsertedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
+    sent: DeidentifiedPatientUpsertedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal[
+        "id", "date_of_birth", "gender", "city", "state", "zip_code", "country", "primary_insurance.payer_id",
+        "primary_insurance.effective_date", "primary_insurance.termination_date",
+        "primary_insurance.subscriber_relationship", "primary_insurance.subscriber_date_of_birth",
+        "primary_insurance.subscriber_city", "primary_insurance.subscriber_state",
+        "primary_insurance.subscriber_zip_code", "primary_insurance.subscriber_country",
+        "secondary_insurance.payer_id", "secondary_insurance.effective_date",
+        "secondary_insurance.termination_date", "secondary_insurance.subscriber_relationship",
+        "secondary_insurance.subscriber_date_of_birth", "secondary_insurance.subscriber_city",
+        "secondary_insurance.subscriber_state", "secondary_insurance.subscriber_zip_code",
+        "secondary_insurance.subscriber_country", "tertiary_insurance.payer_id",
+        "tertiary_insurance.effective_date", "tertiary_insurance.termination_date",
+        "tertiary_insurance.subscriber_relationship", "tertiary_insurance.subscriber_date_of_birth",
+        "tertiary_insurance.subscriber_city", "tertiary_insurance.subscriber_state",
+        "tertiary_insurance.subscriber_zip_code", "tertiary_insurance.subscriber_country", "merged_into",
+    ]]
+
+
+class DeidentifiedPatientUpsertedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.patient.upserted.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedPatientUpsertedEventData
 
 
 class DeidentifiedInsurance(TypedDict):
@@ -3086,7 +3233,7 @@ class DeidentifiedInsurance(TypedDict):
     subscriber_country: NotRequired[str | None]
 
 
-class DeidentifiedPatientUpsertedEventDataSent(TypedDict):
+class undefinedPatientUpsertedEventDataSent(TypedDict):
     """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
@@ -3110,11 +3257,11 @@ class DeidentifiedPatientUpsertedEventDataSent(TypedDict):
     merged_into: NotRequired[str | None]
 
 
-class DeidentifiedPatientUpsertedEventData(TypedDict):
+class undefinedPatientUpsertedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
     # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
-    sent: DeidentifiedPatientUpsertedEventDataSent
+    sent: undefinedPatientUpsertedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
         "id", "date_of_birth", "gender", "state", "zip_code", "country", "primary_insurance.payer_id",
@@ -3133,9 +3280,9 @@ class DeidentifiedPatientUpsertedEventData(TypedDict):
     ]]
 
 
-class DeidentifiedPatientUpsertedEvent(TypedDict):
+class undefinedPatientUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.upserted.v1"]
@@ -3143,9 +3290,9 @@ class DeidentifiedPatientUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3154,12 +3301,12 @@ class DeidentifiedPatientUpsertedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
-    data: DeidentifiedPatientUpsertedEventData
+    data: undefinedPatientUpsertedEventData
 
 
 class ReferenceProviderUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.upserted.v1"]
@@ -3167,9 +3314,9 @@ class ReferenceProviderUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3194,7 +3341,7 @@ class ProviderUpsertedEventData(TypedDict):
 
 class ProviderUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.upserted.v1"]
@@ -3202,9 +3349,9 @@ class ProviderUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3218,6 +3365,62 @@ class ProviderUpsertedEvent(TypedDict):
 
 
 class DeidentifiedProviderUpsertedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+    role: NotRequired[Literal[
+        "attending_physician", "rendering_provider", "referring_provider", "billing_provider",
+        "operating_physician",
+    ] | None]
+    # NUCC classification: the first four characters of the code
+    taxonomy_code: NotRequired[str | None]
+    # The name of a town or city; other values are omitted
+    city: NotRequired[str | None]
+    # A USPS state code; other values are omitted
+    state: NotRequired[State | None]
+    # The first five digits; other values are omitted
+    zip_code: NotRequired[str | None]
+    # A two-letter country code; other values are omitted
+    country: NotRequired[str | None]
+
+
+class DeidentifiedProviderUpsertedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
+    sent: DeidentifiedProviderUpsertedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal[
+        "id", "role", "taxonomy_code", "city", "state", "zip_code", "country",
+    ]]
+
+
+class DeidentifiedProviderUpsertedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.provider.upserted.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedProviderUpsertedEventData
+
+
+class undefinedProviderUpsertedEventDataSent(TypedDict):
     """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
@@ -3236,20 +3439,20 @@ class DeidentifiedProviderUpsertedEventDataSent(TypedDict):
     country: NotRequired[str | None]
 
 
-class DeidentifiedProviderUpsertedEventData(TypedDict):
+class undefinedProviderUpsertedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
     # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
-    sent: DeidentifiedProviderUpsertedEventDataSent
+    sent: undefinedProviderUpsertedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
         "id", "role", "taxonomy_code", "state", "zip_code", "country",
     ]]
 
 
-class DeidentifiedProviderUpsertedEvent(TypedDict):
+class undefinedProviderUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.upserted.v1"]
@@ -3257,9 +3460,9 @@ class DeidentifiedProviderUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3268,12 +3471,12 @@ class DeidentifiedProviderUpsertedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
-    data: DeidentifiedProviderUpsertedEventData
+    data: undefinedProviderUpsertedEventData
 
 
 class ReferenceFacilityUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.upserted.v1"]
@@ -3281,9 +3484,9 @@ class ReferenceFacilityUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3308,7 +3511,7 @@ class FacilityUpsertedEventData(TypedDict):
 
 class FacilityUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.upserted.v1"]
@@ -3316,9 +3519,9 @@ class FacilityUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3332,6 +3535,60 @@ class FacilityUpsertedEvent(TypedDict):
 
 
 class DeidentifiedFacilityUpsertedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+    facility_type: NotRequired[Literal[
+        "hospital", "clinic", "ambulatory_surgery_center", "skilled_nursing_facility", "laboratory",
+        "pharmacy", "home_health", "telehealth", "other",
+    ] | None]
+    # The name of a town or city; other values are omitted
+    city: NotRequired[str | None]
+    # A USPS state code; other values are omitted
+    state: NotRequired[State | None]
+    # The first five digits; other values are omitted
+    zip_code: NotRequired[str | None]
+    # A two-letter country code; other values are omitted
+    country: NotRequired[str | None]
+
+
+class DeidentifiedFacilityUpsertedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
+    sent: DeidentifiedFacilityUpsertedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal[
+        "id", "facility_type", "city", "state", "zip_code", "country",
+    ]]
+
+
+class DeidentifiedFacilityUpsertedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.facility.upserted.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedFacilityUpsertedEventData
+
+
+class undefinedFacilityUpsertedEventDataSent(TypedDict):
     """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
@@ -3348,18 +3605,18 @@ class DeidentifiedFacilityUpsertedEventDataSent(TypedDict):
     country: NotRequired[str | None]
 
 
-class DeidentifiedFacilityUpsertedEventData(TypedDict):
+class undefinedFacilityUpsertedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
     # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
-    sent: DeidentifiedFacilityUpsertedEventDataSent
+    sent: undefinedFacilityUpsertedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["id", "facility_type", "state", "zip_code", "country"]]
 
 
-class DeidentifiedFacilityUpsertedEvent(TypedDict):
+class undefinedFacilityUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.upserted.v1"]
@@ -3367,9 +3624,9 @@ class DeidentifiedFacilityUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3378,12 +3635,12 @@ class DeidentifiedFacilityUpsertedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
-    data: DeidentifiedFacilityUpsertedEventData
+    data: undefinedFacilityUpsertedEventData
 
 
 class ReferenceEncounterUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.upserted.v1"]
@@ -3391,9 +3648,9 @@ class ReferenceEncounterUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3418,7 +3675,7 @@ class EncounterUpsertedEventData(TypedDict):
 
 class EncounterUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.upserted.v1"]
@@ -3426,9 +3683,9 @@ class EncounterUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3442,6 +3699,66 @@ class EncounterUpsertedEvent(TypedDict):
 
 
 class DeidentifiedEncounterUpsertedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    patient_id: NotRequired[str]
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    provider_id: NotRequired[str | None]
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    rendering_provider_id: NotRequired[str | None]
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    facility_id: NotRequired[str | None]
+    # A date, or a date and time
+    date_of_service: NotRequired[str | None]
+    visit_type: NotRequired[Literal[
+        "office_visit", "telehealth", "inpatient", "outpatient", "emergency", "observation", "surgical",
+    ] | None]
+    # `true` marks the encounter ready for the billing workflow
+    is_completed: NotRequired[bool | None]
+    # A date, or a date and time
+    voided_at: NotRequired[str | None]
+
+
+class DeidentifiedEncounterUpsertedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
+    sent: DeidentifiedEncounterUpsertedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal[
+        "id", "patient_id", "provider_id", "rendering_provider_id", "facility_id", "date_of_service",
+        "visit_type", "is_completed", "voided_at",
+    ]]
+
+
+class DeidentifiedEncounterUpsertedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.upserted.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedEncounterUpsertedEventData
+
+
+class undefinedEncounterUpsertedEventDataSent(TypedDict):
     """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
@@ -3465,11 +3782,11 @@ class DeidentifiedEncounterUpsertedEventDataSent(TypedDict):
     voided_at: NotRequired[str | None]
 
 
-class DeidentifiedEncounterUpsertedEventData(TypedDict):
+class undefinedEncounterUpsertedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
     # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
-    sent: DeidentifiedEncounterUpsertedEventDataSent
+    sent: undefinedEncounterUpsertedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
         "id", "patient_id", "provider_id", "rendering_provider_id", "facility_id", "date_of_service",
@@ -3477,9 +3794,9 @@ class DeidentifiedEncounterUpsertedEventData(TypedDict):
     ]]
 
 
-class DeidentifiedEncounterUpsertedEvent(TypedDict):
+class undefinedEncounterUpsertedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.upserted.v1"]
@@ -3487,9 +3804,9 @@ class DeidentifiedEncounterUpsertedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3498,12 +3815,12 @@ class DeidentifiedEncounterUpsertedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
-    data: DeidentifiedEncounterUpsertedEventData
+    data: undefinedEncounterUpsertedEventData
 
 
 class ReferenceDocumentUploadedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.uploaded.v1"]
@@ -3511,9 +3828,9 @@ class ReferenceDocumentUploadedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3554,7 +3871,7 @@ class DocumentUploadedEventData(TypedDict):
 
 class DocumentUploadedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.uploaded.v1"]
@@ -3562,9 +3879,9 @@ class DocumentUploadedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3578,7 +3895,7 @@ class DocumentUploadedEvent(TypedDict):
 
 
 class DeidentifiedDocumentUploadedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
@@ -3592,7 +3909,7 @@ class DeidentifiedDocumentUploadedEventDataSent(TypedDict):
 class DeidentifiedDocumentUploadedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedDocumentUploadedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "document_id", "category", "format"]]
@@ -3600,7 +3917,7 @@ class DeidentifiedDocumentUploadedEventData(TypedDict):
 
 class DeidentifiedDocumentUploadedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.uploaded.v1"]
@@ -3608,9 +3925,9 @@ class DeidentifiedDocumentUploadedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3622,9 +3939,54 @@ class DeidentifiedDocumentUploadedEvent(TypedDict):
     data: DeidentifiedDocumentUploadedEventData
 
 
+class undefinedDocumentUploadedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    encounter_id: str
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    document_id: str
+    # What the document is
+    category: DocumentCategory
+    format: Literal["pdf", "docx"]
+
+
+class undefinedDocumentUploadedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedDocumentUploadedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["encounter_id", "document_id", "category", "format"]]
+
+
+class undefinedDocumentUploadedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.document.uploaded.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedDocumentUploadedEventData
+
+
 class ReferenceDocumentRemovedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.removed.v1"]
@@ -3632,9 +3994,9 @@ class ReferenceDocumentRemovedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3666,7 +4028,7 @@ class DocumentRemovedEventData(TypedDict):
 
 class DocumentRemovedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.removed.v1"]
@@ -3674,9 +4036,9 @@ class DocumentRemovedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3690,7 +4052,7 @@ class DocumentRemovedEvent(TypedDict):
 
 
 class DeidentifiedDocumentRemovedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
@@ -3701,7 +4063,7 @@ class DeidentifiedDocumentRemovedEventDataSent(TypedDict):
 class DeidentifiedDocumentRemovedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedDocumentRemovedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "document_id", "category", "format"]]
@@ -3709,7 +4071,7 @@ class DeidentifiedDocumentRemovedEventData(TypedDict):
 
 class DeidentifiedDocumentRemovedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.removed.v1"]
@@ -3717,9 +4079,9 @@ class DeidentifiedDocumentRemovedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3731,9 +4093,51 @@ class DeidentifiedDocumentRemovedEvent(TypedDict):
     data: DeidentifiedDocumentRemovedEventData
 
 
+class undefinedDocumentRemovedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    encounter_id: str
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    document_id: str
+
+
+class undefinedDocumentRemovedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedDocumentRemovedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["encounter_id", "document_id", "category", "format"]]
+
+
+class undefinedDocumentRemovedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.document.removed.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedDocumentRemovedEventData
+
+
 class ReferencePayerErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.erased.v1"]
@@ -3741,9 +4145,9 @@ class ReferencePayerErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3773,7 +4177,7 @@ class PayerErasedEventData(TypedDict):
 
 class PayerErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.erased.v1"]
@@ -3781,9 +4185,9 @@ class PayerErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3797,7 +4201,7 @@ class PayerErasedEvent(TypedDict):
 
 
 class DeidentifiedPayerErasedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
@@ -3806,15 +4210,15 @@ class DeidentifiedPayerErasedEventDataSent(TypedDict):
 class DeidentifiedPayerErasedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedPayerErasedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
-    changed: list[Literal["id", "payer_type", "state", "zip_code", "country"]]
+    changed: list[Literal["id", "payer_type", "city", "state", "zip_code", "country"]]
 
 
 class DeidentifiedPayerErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.payer.erased.v1"]
@@ -3822,9 +4226,9 @@ class DeidentifiedPayerErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3836,9 +4240,49 @@ class DeidentifiedPayerErasedEvent(TypedDict):
     data: DeidentifiedPayerErasedEventData
 
 
+class undefinedPayerErasedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+
+
+class undefinedPayerErasedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedPayerErasedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["id", "payer_type", "state", "zip_code", "country"]]
+
+
+class undefinedPayerErasedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.payer.erased.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedPayerErasedEventData
+
+
 class ReferencePatientErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.erased.v1"]
@@ -3846,9 +4290,9 @@ class ReferencePatientErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3878,7 +4322,7 @@ class PatientErasedEventData(TypedDict):
 
 class PatientErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.erased.v1"]
@@ -3886,9 +4330,9 @@ class PatientErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3902,7 +4346,7 @@ class PatientErasedEvent(TypedDict):
 
 
 class DeidentifiedPatientErasedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
@@ -3911,8 +4355,63 @@ class DeidentifiedPatientErasedEventDataSent(TypedDict):
 class DeidentifiedPatientErasedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedPatientErasedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal[
+        "id", "date_of_birth", "gender", "city", "state", "zip_code", "country", "primary_insurance.payer_id",
+        "primary_insurance.effective_date", "primary_insurance.termination_date",
+        "primary_insurance.subscriber_relationship", "primary_insurance.subscriber_date_of_birth",
+        "primary_insurance.subscriber_city", "primary_insurance.subscriber_state",
+        "primary_insurance.subscriber_zip_code", "primary_insurance.subscriber_country",
+        "secondary_insurance.payer_id", "secondary_insurance.effective_date",
+        "secondary_insurance.termination_date", "secondary_insurance.subscriber_relationship",
+        "secondary_insurance.subscriber_date_of_birth", "secondary_insurance.subscriber_city",
+        "secondary_insurance.subscriber_state", "secondary_insurance.subscriber_zip_code",
+        "secondary_insurance.subscriber_country", "tertiary_insurance.payer_id",
+        "tertiary_insurance.effective_date", "tertiary_insurance.termination_date",
+        "tertiary_insurance.subscriber_relationship", "tertiary_insurance.subscriber_date_of_birth",
+        "tertiary_insurance.subscriber_city", "tertiary_insurance.subscriber_state",
+        "tertiary_insurance.subscriber_zip_code", "tertiary_insurance.subscriber_country", "merged_into",
+    ]]
+
+
+class DeidentifiedPatientErasedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.patient.erased.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedPatientErasedEventData
+
+
+class undefinedPatientErasedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+
+
+class undefinedPatientErasedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedPatientErasedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
         "id", "date_of_birth", "gender", "state", "zip_code", "country", "primary_insurance.payer_id",
@@ -3931,9 +4430,9 @@ class DeidentifiedPatientErasedEventData(TypedDict):
     ]]
 
 
-class DeidentifiedPatientErasedEvent(TypedDict):
+class undefinedPatientErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.patient.erased.v1"]
@@ -3941,9 +4440,9 @@ class DeidentifiedPatientErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3952,12 +4451,12 @@ class DeidentifiedPatientErasedEvent(TypedDict):
     # When it was recorded; in the payload `deidentified`, only the year
     time: str
     datacontenttype: Literal["application/json"]
-    data: DeidentifiedPatientErasedEventData
+    data: undefinedPatientErasedEventData
 
 
 class ReferenceProviderErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.erased.v1"]
@@ -3965,9 +4464,9 @@ class ReferenceProviderErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -3997,7 +4496,7 @@ class ProviderErasedEventData(TypedDict):
 
 class ProviderErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.erased.v1"]
@@ -4005,9 +4504,9 @@ class ProviderErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4021,7 +4520,7 @@ class ProviderErasedEvent(TypedDict):
 
 
 class DeidentifiedProviderErasedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
@@ -4030,17 +4529,17 @@ class DeidentifiedProviderErasedEventDataSent(TypedDict):
 class DeidentifiedProviderErasedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedProviderErasedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
-        "id", "role", "taxonomy_code", "state", "zip_code", "country",
+        "id", "role", "taxonomy_code", "city", "state", "zip_code", "country",
     ]]
 
 
 class DeidentifiedProviderErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.provider.erased.v1"]
@@ -4048,9 +4547,9 @@ class DeidentifiedProviderErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4062,9 +4561,51 @@ class DeidentifiedProviderErasedEvent(TypedDict):
     data: DeidentifiedProviderErasedEventData
 
 
+class undefinedProviderErasedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+
+
+class undefinedProviderErasedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedProviderErasedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal[
+        "id", "role", "taxonomy_code", "state", "zip_code", "country",
+    ]]
+
+
+class undefinedProviderErasedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.provider.erased.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedProviderErasedEventData
+
+
 class ReferenceFacilityErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.erased.v1"]
@@ -4072,9 +4613,9 @@ class ReferenceFacilityErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4104,7 +4645,7 @@ class FacilityErasedEventData(TypedDict):
 
 class FacilityErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.erased.v1"]
@@ -4112,9 +4653,9 @@ class FacilityErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4128,7 +4669,7 @@ class FacilityErasedEvent(TypedDict):
 
 
 class DeidentifiedFacilityErasedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
@@ -4137,15 +4678,17 @@ class DeidentifiedFacilityErasedEventDataSent(TypedDict):
 class DeidentifiedFacilityErasedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedFacilityErasedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
-    changed: list[Literal["id", "facility_type", "state", "zip_code", "country"]]
+    changed: list[Literal[
+        "id", "facility_type", "city", "state", "zip_code", "country",
+    ]]
 
 
 class DeidentifiedFacilityErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.facility.erased.v1"]
@@ -4153,9 +4696,9 @@ class DeidentifiedFacilityErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4167,9 +4710,49 @@ class DeidentifiedFacilityErasedEvent(TypedDict):
     data: DeidentifiedFacilityErasedEventData
 
 
+class undefinedFacilityErasedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+
+
+class undefinedFacilityErasedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedFacilityErasedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["id", "facility_type", "state", "zip_code", "country"]]
+
+
+class undefinedFacilityErasedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.facility.erased.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedFacilityErasedEventData
+
+
 class ReferenceEncounterErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.erased.v1"]
@@ -4177,9 +4760,9 @@ class ReferenceEncounterErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4209,7 +4792,7 @@ class EncounterErasedEventData(TypedDict):
 
 class EncounterErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.erased.v1"]
@@ -4217,9 +4800,9 @@ class EncounterErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4233,7 +4816,7 @@ class EncounterErasedEvent(TypedDict):
 
 
 class DeidentifiedEncounterErasedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     id: str
@@ -4242,7 +4825,7 @@ class DeidentifiedEncounterErasedEventDataSent(TypedDict):
 class DeidentifiedEncounterErasedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedEncounterErasedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal[
@@ -4253,7 +4836,7 @@ class DeidentifiedEncounterErasedEventData(TypedDict):
 
 class DeidentifiedEncounterErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.erased.v1"]
@@ -4261,9 +4844,9 @@ class DeidentifiedEncounterErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4275,9 +4858,52 @@ class DeidentifiedEncounterErasedEvent(TypedDict):
     data: DeidentifiedEncounterErasedEventData
 
 
+class undefinedEncounterErasedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+
+
+class undefinedEncounterErasedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedEncounterErasedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal[
+        "id", "patient_id", "provider_id", "rendering_provider_id", "facility_id", "date_of_service",
+        "visit_type", "is_completed", "voided_at",
+    ]]
+
+
+class undefinedEncounterErasedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.erased.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedEncounterErasedEventData
+
+
 class ReferenceDocumentErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.erased.v1"]
@@ -4285,9 +4911,9 @@ class ReferenceDocumentErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4319,7 +4945,7 @@ class DocumentErasedEventData(TypedDict):
 
 class DocumentErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.erased.v1"]
@@ -4327,9 +4953,9 @@ class DocumentErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4343,7 +4969,7 @@ class DocumentErasedEvent(TypedDict):
 
 
 class DeidentifiedDocumentErasedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
@@ -4354,7 +4980,7 @@ class DeidentifiedDocumentErasedEventDataSent(TypedDict):
 class DeidentifiedDocumentErasedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedDocumentErasedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "document_id", "category", "format"]]
@@ -4362,7 +4988,7 @@ class DeidentifiedDocumentErasedEventData(TypedDict):
 
 class DeidentifiedDocumentErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.document.erased.v1"]
@@ -4370,9 +4996,9 @@ class DeidentifiedDocumentErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4384,9 +5010,51 @@ class DeidentifiedDocumentErasedEvent(TypedDict):
     data: DeidentifiedDocumentErasedEventData
 
 
+class undefinedDocumentErasedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    encounter_id: str
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    document_id: str
+
+
+class undefinedDocumentErasedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedDocumentErasedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["encounter_id", "document_id", "category", "format"]]
+
+
+class undefinedDocumentErasedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.document.erased.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedDocumentErasedEventData
+
+
 class ReferenceEncounterBilledEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billed.v1"]
@@ -4394,9 +5062,9 @@ class ReferenceEncounterBilledEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4440,7 +5108,7 @@ class EncounterBilledEventData(TypedDict):
 
 class EncounterBilledEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billed.v1"]
@@ -4448,9 +5116,9 @@ class EncounterBilledEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4475,7 +5143,7 @@ class DeidentifiedEncounterBilledEventDataSentVersions(TypedDict):
 
 
 class DeidentifiedEncounterBilledEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
@@ -4486,7 +5154,7 @@ class DeidentifiedEncounterBilledEventDataSent(TypedDict):
 class DeidentifiedEncounterBilledEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedEncounterBilledEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "versions"]]
@@ -4494,7 +5162,7 @@ class DeidentifiedEncounterBilledEventData(TypedDict):
 
 class DeidentifiedEncounterBilledEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billed.v1"]
@@ -4502,9 +5170,9 @@ class DeidentifiedEncounterBilledEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4516,9 +5184,62 @@ class DeidentifiedEncounterBilledEvent(TypedDict):
     data: DeidentifiedEncounterBilledEventData
 
 
+class undefinedEncounterBilledEventDataSentVersions(TypedDict):
+    # The role of the record in the claim
+    part: Literal[
+        "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
+    ]
+    kind: Kind
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+    version: int
+
+
+class undefinedEncounterBilledEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    encounter_id: str
+    # The versions of the records that the claim is based on. Ids are keyed hashes
+    versions: list[undefinedEncounterBilledEventDataSentVersions]
+
+
+class undefinedEncounterBilledEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedEncounterBilledEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["encounter_id", "versions"]]
+
+
+class undefinedEncounterBilledEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.billed.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedEncounterBilledEventData
+
+
 class ReferenceEncounterBillingChangeAcknowledgedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billing_change_acknowledged.v1"]
@@ -4526,9 +5247,9 @@ class ReferenceEncounterBillingChangeAcknowledgedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4572,7 +5293,7 @@ class EncounterBillingChangeAcknowledgedEventData(TypedDict):
 
 class EncounterBillingChangeAcknowledgedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billing_change_acknowledged.v1"]
@@ -4580,9 +5301,9 @@ class EncounterBillingChangeAcknowledgedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4607,7 +5328,7 @@ class DeidentifiedEncounterBillingChangeAcknowledgedEventDataSentVersions(TypedD
 
 
 class DeidentifiedEncounterBillingChangeAcknowledgedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
@@ -4618,7 +5339,7 @@ class DeidentifiedEncounterBillingChangeAcknowledgedEventDataSent(TypedDict):
 class DeidentifiedEncounterBillingChangeAcknowledgedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedEncounterBillingChangeAcknowledgedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "versions"]]
@@ -4626,7 +5347,7 @@ class DeidentifiedEncounterBillingChangeAcknowledgedEventData(TypedDict):
 
 class DeidentifiedEncounterBillingChangeAcknowledgedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.billing_change_acknowledged.v1"]
@@ -4634,9 +5355,9 @@ class DeidentifiedEncounterBillingChangeAcknowledgedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4648,9 +5369,62 @@ class DeidentifiedEncounterBillingChangeAcknowledgedEvent(TypedDict):
     data: DeidentifiedEncounterBillingChangeAcknowledgedEventData
 
 
+class undefinedEncounterBillingChangeAcknowledgedEventDataSentVersions(TypedDict):
+    # The role of the record in the claim
+    part: Literal[
+        "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
+    ]
+    kind: Kind
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+    version: int
+
+
+class undefinedEncounterBillingChangeAcknowledgedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    encounter_id: str
+    # The versions of the records that the claim is based on. Ids are keyed hashes
+    versions: list[undefinedEncounterBillingChangeAcknowledgedEventDataSentVersions]
+
+
+class undefinedEncounterBillingChangeAcknowledgedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedEncounterBillingChangeAcknowledgedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["encounter_id", "versions"]]
+
+
+class undefinedEncounterBillingChangeAcknowledgedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.billing_change_acknowledged.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedEncounterBillingChangeAcknowledgedEventData
+
+
 class ReferenceEncounterFindingAnsweredEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.finding_answered.v1"]
@@ -4658,9 +5432,9 @@ class ReferenceEncounterFindingAnsweredEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4712,7 +5486,7 @@ class EncounterFindingAnsweredEventData(TypedDict):
 
 class EncounterFindingAnsweredEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.finding_answered.v1"]
@@ -4720,9 +5494,9 @@ class EncounterFindingAnsweredEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4745,7 +5519,7 @@ class DeidentifiedEncounterFindingAnsweredEventDataSentRecord(TypedDict):
 
 
 class DeidentifiedEncounterFindingAnsweredEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
@@ -4757,7 +5531,7 @@ class DeidentifiedEncounterFindingAnsweredEventDataSent(TypedDict):
 class DeidentifiedEncounterFindingAnsweredEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedEncounterFindingAnsweredEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "record", "answer"]]
@@ -4765,7 +5539,7 @@ class DeidentifiedEncounterFindingAnsweredEventData(TypedDict):
 
 class DeidentifiedEncounterFindingAnsweredEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.finding_answered.v1"]
@@ -4773,9 +5547,9 @@ class DeidentifiedEncounterFindingAnsweredEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4787,9 +5561,61 @@ class DeidentifiedEncounterFindingAnsweredEvent(TypedDict):
     data: DeidentifiedEncounterFindingAnsweredEventData
 
 
+class undefinedEncounterFindingAnsweredEventDataSentRecord(TypedDict):
+    """The record at fault, in the version that was evaluated. Ids are keyed hashes"""
+
+    kind: Kind
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+    version: int
+
+
+class undefinedEncounterFindingAnsweredEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    encounter_id: str
+    # The record at fault, in the version that was evaluated. Ids are keyed hashes
+    record: undefinedEncounterFindingAnsweredEventDataSentRecord
+    answer: Literal["accepted", "assigned", "noted", "snoozed", "reopened"]
+
+
+class undefinedEncounterFindingAnsweredEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedEncounterFindingAnsweredEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["encounter_id", "record", "answer"]]
+
+
+class undefinedEncounterFindingAnsweredEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.finding_answered.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedEncounterFindingAnsweredEventData
+
+
 class ReferenceEncounterClaimOutcomeReportedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.claim_outcome_reported.v1"]
@@ -4797,9 +5623,9 @@ class ReferenceEncounterClaimOutcomeReportedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4854,7 +5680,7 @@ class EncounterClaimOutcomeReportedEventData(TypedDict):
 
 class EncounterClaimOutcomeReportedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.claim_outcome_reported.v1"]
@@ -4862,9 +5688,9 @@ class EncounterClaimOutcomeReportedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4878,7 +5704,7 @@ class EncounterClaimOutcomeReportedEvent(TypedDict):
 
 
 class DeidentifiedEncounterClaimOutcomeReportedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
@@ -4891,7 +5717,7 @@ class DeidentifiedEncounterClaimOutcomeReportedEventDataSent(TypedDict):
 class DeidentifiedEncounterClaimOutcomeReportedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedEncounterClaimOutcomeReportedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "source", "outcome"]]
@@ -4899,7 +5725,7 @@ class DeidentifiedEncounterClaimOutcomeReportedEventData(TypedDict):
 
 class DeidentifiedEncounterClaimOutcomeReportedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.claim_outcome_reported.v1"]
@@ -4907,9 +5733,9 @@ class DeidentifiedEncounterClaimOutcomeReportedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4921,9 +5747,53 @@ class DeidentifiedEncounterClaimOutcomeReportedEvent(TypedDict):
     data: DeidentifiedEncounterClaimOutcomeReportedEventData
 
 
+class undefinedEncounterClaimOutcomeReportedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    encounter_id: str
+    # The X12 transaction that it comes from, or `other`
+    source: Literal["835", "277CA", "other"]
+    # `rejected`: the payer has not taken the claim in; `denied`: the payer does not pay it
+    outcome: Literal["accepted", "rejected", "denied", "paid"]
+
+
+class undefinedEncounterClaimOutcomeReportedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedEncounterClaimOutcomeReportedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["encounter_id", "source", "outcome"]]
+
+
+class undefinedEncounterClaimOutcomeReportedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.claim_outcome_reported.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedEncounterClaimOutcomeReportedEventData
+
+
 class ReferenceEncounterReadinessChangedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_changed.v1"]
@@ -4931,9 +5801,9 @@ class ReferenceEncounterReadinessChangedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -4972,7 +5842,7 @@ class EncounterReadinessChangedEventData(TypedDict):
 
 class EncounterReadinessChangedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_changed.v1"]
@@ -4980,9 +5850,9 @@ class EncounterReadinessChangedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -5014,7 +5884,7 @@ DeidentifiedEncounterReadinessChangedEventDataSent = TypedDict("DeidentifiedEnco
 class DeidentifiedEncounterReadinessChangedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedEncounterReadinessChangedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id", "from", "to", "rules", "cause"]]
@@ -5022,7 +5892,7 @@ class DeidentifiedEncounterReadinessChangedEventData(TypedDict):
 
 class DeidentifiedEncounterReadinessChangedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_changed.v1"]
@@ -5030,9 +5900,9 @@ class DeidentifiedEncounterReadinessChangedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -5044,9 +5914,58 @@ class DeidentifiedEncounterReadinessChangedEvent(TypedDict):
     data: DeidentifiedEncounterReadinessChangedEventData
 
 
+class undefinedEncounterReadinessChangedEventDataSentCause(TypedDict):
+    """The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended without a write. Ids are keyed hashes"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    event_id: str
+    kind: Literal[
+        "payer", "patient", "provider", "facility", "encounter", "document", "readiness",
+    ]
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    id: str
+    version: int
+
+
+undefinedEncounterReadinessChangedEventDataSent = TypedDict("undefinedEncounterReadinessChangedEventDataSent", {"encounter_id": "str", "from": "NotRequired[Literal[\n        \"ready\", \"self_pay\", \"blocked\", \"rejected\", \"not_completed\", \"voided\",\n    ]]", "to": "Literal[\n        \"ready\", \"self_pay\", \"blocked\", \"rejected\", \"not_completed\", \"voided\",\n    ]", "rules": "list[str]", "cause": "NotRequired[undefinedEncounterReadinessChangedEventDataSentCause]"})
+
+
+class undefinedEncounterReadinessChangedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedEncounterReadinessChangedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["encounter_id", "from", "to", "rules", "cause"]]
+
+
+class undefinedEncounterReadinessChangedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.readiness_changed.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedEncounterReadinessChangedEventData
+
+
 class ReferenceEncounterReadinessErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_erased.v1"]
@@ -5054,9 +5973,9 @@ class ReferenceEncounterReadinessErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -5086,7 +6005,7 @@ class EncounterReadinessErasedEventData(TypedDict):
 
 class EncounterReadinessErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_erased.v1"]
@@ -5094,9 +6013,9 @@ class EncounterReadinessErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -5110,7 +6029,7 @@ class EncounterReadinessErasedEvent(TypedDict):
 
 
 class DeidentifiedEncounterReadinessErasedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     encounter_id: str
@@ -5119,7 +6038,7 @@ class DeidentifiedEncounterReadinessErasedEventDataSent(TypedDict):
 class DeidentifiedEncounterReadinessErasedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedEncounterReadinessErasedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["encounter_id"]]
@@ -5127,7 +6046,7 @@ class DeidentifiedEncounterReadinessErasedEventData(TypedDict):
 
 class DeidentifiedEncounterReadinessErasedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.encounter.readiness_erased.v1"]
@@ -5135,9 +6054,9 @@ class DeidentifiedEncounterReadinessErasedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -5149,9 +6068,49 @@ class DeidentifiedEncounterReadinessErasedEvent(TypedDict):
     data: DeidentifiedEncounterReadinessErasedEventData
 
 
+class undefinedEncounterReadinessErasedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    encounter_id: str
+
+
+class undefinedEncounterReadinessErasedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedEncounterReadinessErasedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["encounter_id"]]
+
+
+class undefinedEncounterReadinessErasedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.readiness_erased.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedEncounterReadinessErasedEventData
+
+
 class ReferenceReadinessRulesAppliedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.readiness.rules_applied.v1"]
@@ -5159,9 +6118,9 @@ class ReferenceReadinessRulesAppliedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -5217,7 +6176,7 @@ class ReadinessRulesAppliedEventData(TypedDict):
 
 class ReadinessRulesAppliedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.readiness.rules_applied.v1"]
@@ -5225,9 +6184,9 @@ class ReadinessRulesAppliedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -5263,7 +6222,7 @@ class DeidentifiedReadinessRulesAppliedEventDataSentAfter(TypedDict):
 
 
 class DeidentifiedReadinessRulesAppliedEventDataSent(TypedDict):
-    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted"""
 
     # Keyed hash of the id: the same for the same id of a kind in a workspace
     cause: str
@@ -5276,7 +6235,7 @@ class DeidentifiedReadinessRulesAppliedEventDataSent(TypedDict):
 class DeidentifiedReadinessRulesAppliedEventData(TypedDict):
     # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
     version: int
-    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted
     sent: DeidentifiedReadinessRulesAppliedEventDataSent
     # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
     changed: list[Literal["cause", "before", "after"]]
@@ -5284,7 +6243,7 @@ class DeidentifiedReadinessRulesAppliedEventData(TypedDict):
 
 class DeidentifiedReadinessRulesAppliedEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.readiness.rules_applied.v1"]
@@ -5292,9 +6251,9 @@ class DeidentifiedReadinessRulesAppliedEvent(TypedDict):
     subject: str
     # Position in the log; sorts as text
     sequence: str
-    # The trace that the request was part of, if it was sent; not in the payload `deidentified`
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
     traceparent: NotRequired[str]
-    # In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
     pseudonymepoch: NotRequired[int]
     # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
     deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
@@ -5306,13 +6265,79 @@ class DeidentifiedReadinessRulesAppliedEvent(TypedDict):
     data: DeidentifiedReadinessRulesAppliedEventData
 
 
+class undefinedReadinessRulesAppliedEventDataSentBefore(TypedDict):
+    """Encounters of the workspace in each state before the change; states without any may be omitted"""
+
+    ready: NotRequired[int]
+    self_pay: NotRequired[int]
+    blocked: NotRequired[int]
+    rejected: NotRequired[int]
+    not_completed: NotRequired[int]
+    voided: NotRequired[int]
+
+
+class undefinedReadinessRulesAppliedEventDataSentAfter(TypedDict):
+    """The same after all encounters were reevaluated"""
+
+    ready: NotRequired[int]
+    self_pay: NotRequired[int]
+    blocked: NotRequired[int]
+    rejected: NotRequired[int]
+    not_completed: NotRequired[int]
+    voided: NotRequired[int]
+
+
+class undefinedReadinessRulesAppliedEventDataSent(TypedDict):
+    """The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted"""
+
+    # Keyed hash of the id: the same for the same id of a kind in a workspace
+    cause: str
+    # Encounters of the workspace in each state before the change; states without any may be omitted
+    before: undefinedReadinessRulesAppliedEventDataSentBefore
+    # The same after all encounters were reevaluated
+    after: undefinedReadinessRulesAppliedEventDataSentAfter
+
+
+class undefinedReadinessRulesAppliedEventData(TypedDict):
+    # Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+    version: int
+    # The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted
+    sent: undefinedReadinessRulesAppliedEventDataSent
+    # Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named
+    changed: list[Literal["cause", "before", "after"]]
+
+
+class undefinedReadinessRulesAppliedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
+    id: str
+    source: str
+    type: Literal["chartledger.readiness.rules_applied.v1"]
+    # The kind and the percent-encoded id; for a document, `document/{encounter}/{document}`; for the billing readiness of an encounter, `readiness/{encounter}`; for the readiness of all encounters of the workspace, `readiness`
+    subject: str
+    # Position in the log; sorts as text
+    sequence: str
+    # The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified`
+    traceparent: NotRequired[str]
+    # In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use
+    pseudonymepoch: NotRequired[int]
+    # In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
+    deidentification: NotRequired[Literal["safe_harbor", "expert_determination"]]
+    # URL of the JSON Schema of `data`; present if the service knows its own address (`PUBLIC_URL`), but not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; in the payload `deidentified`, only the year
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: undefinedReadinessRulesAppliedEventData
+
+
 class WebhookPingEventData(TypedDict):
     webhook_id: str
 
 
 class WebhookPingEvent(TypedDict):
     specversion: Literal["1.0"]
-    # Id of the event; in the payload `deidentified`, a keyed hash
+    # Id of the event; in the payloads `limited` and `deidentified`, a keyed hash
     id: str
     source: str
     type: Literal["chartledger.webhook.ping.v1"]
@@ -5358,4 +6383,16 @@ DeidentifiedEvent = Union[
 ]
 
 
-WebhookMessage = Union[ReferenceEvent, Event, DeidentifiedEvent, WebhookPingEvent]
+undefinedEvent = Union[
+    "undefinedPayerUpsertedEvent", "undefinedPatientUpsertedEvent", "undefinedProviderUpsertedEvent",
+    "undefinedFacilityUpsertedEvent", "undefinedEncounterUpsertedEvent", "undefinedDocumentUploadedEvent",
+    "undefinedDocumentRemovedEvent", "undefinedPayerErasedEvent", "undefinedPatientErasedEvent",
+    "undefinedProviderErasedEvent", "undefinedFacilityErasedEvent", "undefinedEncounterErasedEvent",
+    "undefinedDocumentErasedEvent", "undefinedEncounterBilledEvent",
+    "undefinedEncounterBillingChangeAcknowledgedEvent", "undefinedEncounterFindingAnsweredEvent",
+    "undefinedEncounterClaimOutcomeReportedEvent", "undefinedEncounterReadinessChangedEvent",
+    "undefinedEncounterReadinessErasedEvent", "undefinedReadinessRulesAppliedEvent",
+]
+
+
+WebhookMessage = Union[ReferenceEvent, Event, DeidentifiedEvent, undefinedEvent, WebhookPingEvent]

@@ -5308,7 +5308,7 @@ export interface components {
             kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
             types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.claim_outcome_reported.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
-            payload: "reference" | "full" | "deidentified";
+            payload: "reference" | "full" | "limited" | "deidentified";
             /** @enum {string} */
             unchanged: "skip" | "send";
             recipient: string | null;
@@ -5380,7 +5380,7 @@ export interface components {
             kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
             types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.claim_outcome_reported.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
-            payload: "reference" | "full" | "deidentified";
+            payload: "reference" | "full" | "limited" | "deidentified";
             /** @enum {string} */
             unchanged: "skip" | "send";
             recipient: string | null;
@@ -5475,7 +5475,7 @@ export interface components {
             kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
             types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.finding_answered.v1" | "chartledger.encounter.claim_outcome_reported.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
-            payload: "reference" | "full" | "deidentified";
+            payload: "reference" | "full" | "limited" | "deidentified";
             /** @enum {string} */
             unchanged: "skip" | "send";
             recipient: string | null;
@@ -8947,11 +8947,11 @@ export interface operations {
                      */
                     purpose_statement?: string | null;
                     /**
-                     * @description `reference`: the ids, the version and the names of the changed fields, but no values; `full`: an event as in `GET /events`, which also requires the permission `events`; `deidentified`: its de-identified form, which also requires `events` or `events:deidentified`
+                     * @description `reference`: the ids, the version and the names of the changed fields, but no values; `full`: an event as in `GET /events`, which also requires the permission `events`; `limited`: its form in a limited data set, which also requires `events` or `events:limited`; `deidentified`: its de-identified form, which also requires `events` or `events:deidentified`
                      * @default reference
                      * @enum {string}
                      */
-                    payload?: "reference" | "full" | "deidentified";
+                    payload?: "reference" | "full" | "limited" | "deidentified";
                     /**
                      * @description `skip`: sends no message for events that changed no field of their record; first versions and erasures are always sent
                      * @default send
@@ -9118,10 +9118,10 @@ export interface operations {
                      */
                     purpose_statement?: string | null;
                     /**
-                     * @description `reference`: the ids, the version and the names of the changed fields, but no values; `full`: an event as in `GET /events`, which also requires the permission `events`; `deidentified`: its de-identified form, which also requires `events` or `events:deidentified`
+                     * @description `reference`: the ids, the version and the names of the changed fields, but no values; `full`: an event as in `GET /events`, which also requires the permission `events`; `limited`: its form in a limited data set, which also requires `events` or `events:limited`; `deidentified`: its de-identified form, which also requires `events` or `events:deidentified`
                      * @enum {string}
                      */
-                    payload?: "reference" | "full" | "deidentified";
+                    payload?: "reference" | "full" | "limited" | "deidentified";
                     /**
                      * @description `skip`: sends no message for events that changed no field of their record; first versions and erasures are always sent
                      * @enum {string}
@@ -10118,7 +10118,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -10127,9 +10127,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -10173,6 +10173,42 @@ export interface operations {
                         sent: components["schemas"]["Payer"];
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            id: string;
+                            /** @enum {string|null} */
+                            payer_type?: "Private" | "Medicare" | "Medicaid" | "Tricare" | "Workers Compensation" | "Self-Pay" | null;
+                            /**
+                             * @description The name of a town or city; other values are omitted
+                             * @example Omaha
+                             */
+                            city?: string | null;
+                            /**
+                             * @description A USPS state code; other values are omitted
+                             * @example NE
+                             * @enum {string|null}
+                             */
+                            state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                            /**
+                             * @description The first five digits; other values are omitted
+                             * @example 68102
+                             */
+                            zip_code?: string | null;
+                            /**
+                             * @description A two-letter country code; other values are omitted
+                             * @example US
+                             */
+                            country?: string | null;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("id" | "payer_type" | "city" | "state" | "zip_code" | "country")[];
                     } | {
                         /**
                          * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
@@ -10229,7 +10265,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -10238,9 +10274,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -10284,6 +10320,199 @@ export interface operations {
                         sent: components["schemas"]["Patient"];
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            id: string;
+                            /**
+                             * @description A date, or a date and time
+                             * @example 1984-02-29
+                             */
+                            date_of_birth?: string;
+                            /**
+                             * @example female
+                             * @enum {string|null}
+                             */
+                            gender?: "male" | "female" | "other" | null;
+                            /**
+                             * @description The name of a town or city; other values are omitted
+                             * @example Omaha
+                             */
+                            city?: string | null;
+                            /**
+                             * @description A USPS state code; other values are omitted
+                             * @example NE
+                             * @enum {string|null}
+                             */
+                            state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                            /**
+                             * @description The first five digits; other values are omitted
+                             * @example 68102
+                             */
+                            zip_code?: string | null;
+                            /**
+                             * @description A two-letter country code; other values are omitted
+                             * @example US
+                             */
+                            country?: string | null;
+                            /**
+                             * LimitedInsurance
+                             * @description A patient's insurance, in a limited data set.
+                             */
+                            primary_insurance?: {
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                payer_id: string;
+                                /**
+                                 * @description A date, or a date and time
+                                 * @example 1984-02-29
+                                 */
+                                effective_date?: string | null;
+                                /**
+                                 * @description A date, or a date and time
+                                 * @example 1984-02-29
+                                 */
+                                termination_date?: string | null;
+                                /**
+                                 * @example self
+                                 * @enum {string|null}
+                                 */
+                                subscriber_relationship?: "self" | "spouse" | "child" | "other" | null;
+                                /**
+                                 * @description A date, or a date and time
+                                 * @example 1984-02-29
+                                 */
+                                subscriber_date_of_birth?: string | null;
+                                /**
+                                 * @description The name of a town or city; other values are omitted
+                                 * @example Omaha
+                                 */
+                                subscriber_city?: string | null;
+                                /**
+                                 * @description A USPS state code; other values are omitted
+                                 * @example NE
+                                 * @enum {string|null}
+                                 */
+                                subscriber_state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                                /**
+                                 * @description The first five digits; other values are omitted
+                                 * @example 68102
+                                 */
+                                subscriber_zip_code?: string | null;
+                                /**
+                                 * @description A two-letter country code; other values are omitted
+                                 * @example US
+                                 */
+                                subscriber_country?: string | null;
+                            } | null;
+                            /**
+                             * LimitedInsurance
+                             * @description A patient's insurance, in a limited data set.
+                             */
+                            secondary_insurance?: {
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                payer_id: string;
+                                /**
+                                 * @description A date, or a date and time
+                                 * @example 1984-02-29
+                                 */
+                                effective_date?: string | null;
+                                /**
+                                 * @description A date, or a date and time
+                                 * @example 1984-02-29
+                                 */
+                                termination_date?: string | null;
+                                /**
+                                 * @example self
+                                 * @enum {string|null}
+                                 */
+                                subscriber_relationship?: "self" | "spouse" | "child" | "other" | null;
+                                /**
+                                 * @description A date, or a date and time
+                                 * @example 1984-02-29
+                                 */
+                                subscriber_date_of_birth?: string | null;
+                                /**
+                                 * @description The name of a town or city; other values are omitted
+                                 * @example Omaha
+                                 */
+                                subscriber_city?: string | null;
+                                /**
+                                 * @description A USPS state code; other values are omitted
+                                 * @example NE
+                                 * @enum {string|null}
+                                 */
+                                subscriber_state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                                /**
+                                 * @description The first five digits; other values are omitted
+                                 * @example 68102
+                                 */
+                                subscriber_zip_code?: string | null;
+                                /**
+                                 * @description A two-letter country code; other values are omitted
+                                 * @example US
+                                 */
+                                subscriber_country?: string | null;
+                            } | null;
+                            /**
+                             * LimitedInsurance
+                             * @description A patient's insurance, in a limited data set.
+                             */
+                            tertiary_insurance?: {
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                payer_id: string;
+                                /**
+                                 * @description A date, or a date and time
+                                 * @example 1984-02-29
+                                 */
+                                effective_date?: string | null;
+                                /**
+                                 * @description A date, or a date and time
+                                 * @example 1984-02-29
+                                 */
+                                termination_date?: string | null;
+                                /**
+                                 * @example self
+                                 * @enum {string|null}
+                                 */
+                                subscriber_relationship?: "self" | "spouse" | "child" | "other" | null;
+                                /**
+                                 * @description A date, or a date and time
+                                 * @example 1984-02-29
+                                 */
+                                subscriber_date_of_birth?: string | null;
+                                /**
+                                 * @description The name of a town or city; other values are omitted
+                                 * @example Omaha
+                                 */
+                                subscriber_city?: string | null;
+                                /**
+                                 * @description A USPS state code; other values are omitted
+                                 * @example NE
+                                 * @enum {string|null}
+                                 */
+                                subscriber_state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                                /**
+                                 * @description The first five digits; other values are omitted
+                                 * @example 68102
+                                 */
+                                subscriber_zip_code?: string | null;
+                                /**
+                                 * @description A two-letter country code; other values are omitted
+                                 * @example US
+                                 */
+                                subscriber_country?: string | null;
+                            } | null;
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            merged_into?: string | null;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("id" | "date_of_birth" | "gender" | "city" | "state" | "zip_code" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_city" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_zip_code" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_city" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_zip_code" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_city" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_zip_code" | "tertiary_insurance.subscriber_country" | "merged_into")[];
                     } | {
                         /**
                          * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
@@ -10482,7 +10711,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -10491,9 +10720,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -10537,6 +10766,50 @@ export interface operations {
                         sent: components["schemas"]["Provider"];
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            id: string;
+                            /**
+                             * @example attending_physician
+                             * @enum {string|null}
+                             */
+                            role?: "attending_physician" | "rendering_provider" | "referring_provider" | "billing_provider" | "operating_physician" | null;
+                            /**
+                             * @description NUCC classification: the first four characters of the code
+                             * @example 207Q
+                             */
+                            taxonomy_code?: string | null;
+                            /**
+                             * @description The name of a town or city; other values are omitted
+                             * @example Omaha
+                             */
+                            city?: string | null;
+                            /**
+                             * @description A USPS state code; other values are omitted
+                             * @example NE
+                             * @enum {string|null}
+                             */
+                            state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                            /**
+                             * @description The first five digits; other values are omitted
+                             * @example 68102
+                             */
+                            zip_code?: string | null;
+                            /**
+                             * @description A two-letter country code; other values are omitted
+                             * @example US
+                             */
+                            country?: string | null;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("id" | "role" | "taxonomy_code" | "city" | "state" | "zip_code" | "country")[];
                     } | {
                         /**
                          * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
@@ -10601,7 +10874,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -10610,9 +10883,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -10656,6 +10929,45 @@ export interface operations {
                         sent: components["schemas"]["Facility"];
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            id: string;
+                            /**
+                             * @example hospital
+                             * @enum {string|null}
+                             */
+                            facility_type?: "hospital" | "clinic" | "ambulatory_surgery_center" | "skilled_nursing_facility" | "laboratory" | "pharmacy" | "home_health" | "telehealth" | "other" | null;
+                            /**
+                             * @description The name of a town or city; other values are omitted
+                             * @example Omaha
+                             */
+                            city?: string | null;
+                            /**
+                             * @description A USPS state code; other values are omitted
+                             * @example NE
+                             * @enum {string|null}
+                             */
+                            state?: "AL" | "AK" | "AZ" | "AR" | "CA" | "CO" | "CT" | "DE" | "FL" | "GA" | "HI" | "ID" | "IL" | "IN" | "IA" | "KS" | "KY" | "LA" | "ME" | "MD" | "MA" | "MI" | "MN" | "MS" | "MO" | "MT" | "NE" | "NV" | "NH" | "NJ" | "NM" | "NY" | "NC" | "ND" | "OH" | "OK" | "OR" | "PA" | "RI" | "SC" | "SD" | "TN" | "TX" | "UT" | "VT" | "VA" | "WA" | "WV" | "WI" | "WY" | "DC" | "AS" | "GU" | "MP" | "PR" | "VI" | "FM" | "MH" | "PW" | "AA" | "AE" | "AP" | null;
+                            /**
+                             * @description The first five digits; other values are omitted
+                             * @example 68102
+                             */
+                            zip_code?: string | null;
+                            /**
+                             * @description A two-letter country code; other values are omitted
+                             * @example US
+                             */
+                            country?: string | null;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("id" | "facility_type" | "city" | "state" | "zip_code" | "country")[];
                     } | {
                         /**
                          * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
@@ -10715,7 +11027,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -10724,9 +11036,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -10770,6 +11082,47 @@ export interface operations {
                         sent: components["schemas"]["Encounter"];
                         /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id` */
                         changed: string[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            id: string;
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            patient_id?: string;
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            provider_id?: string | null;
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            rendering_provider_id?: string | null;
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            facility_id?: string | null;
+                            /**
+                             * @description A date, or a date and time
+                             * @example 1984-02-29
+                             */
+                            date_of_service?: string | null;
+                            /**
+                             * @example office_visit
+                             * @enum {string|null}
+                             */
+                            visit_type?: "office_visit" | "telehealth" | "inpatient" | "outpatient" | "emergency" | "observation" | "surgical" | null;
+                            /**
+                             * @description `true` marks the encounter ready for the billing workflow
+                             * @example true
+                             */
+                            is_completed?: boolean | null;
+                            /**
+                             * @description A date, or a date and time
+                             * @example 1984-02-29
+                             */
+                            voided_at?: string | null;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("id" | "patient_id" | "provider_id" | "rendering_provider_id" | "facility_id" | "date_of_service" | "visit_type" | "is_completed" | "voided_at")[];
                     } | {
                         /**
                          * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
@@ -10836,7 +11189,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -10845,9 +11198,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -10931,6 +11284,29 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            encounter_id: string;
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            document_id: string;
+                            /**
+                             * @description What the document is
+                             * @example lab_results
+                             * @enum {string}
+                             */
+                            category: "radiology_report" | "lab_results" | "diagnostic_report" | "progress_report" | "discharge_summary" | "doctor_notes" | "medical_record" | "patient_history" | "immunization_report" | "referral" | "consent_form";
+                            /** @enum {string} */
+                            format: "pdf" | "docx";
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("encounter_id" | "document_id" | "category" | "format")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -10973,7 +11349,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -10982,9 +11358,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -11045,6 +11421,21 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            encounter_id: string;
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            document_id: string;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("encounter_id" | "document_id" | "category" | "format")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -11079,7 +11470,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -11088,9 +11479,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -11146,6 +11537,19 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            id: string;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("id" | "payer_type" | "city" | "state" | "zip_code" | "country")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -11178,7 +11582,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -11187,9 +11591,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -11245,6 +11649,19 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            id: string;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("id" | "date_of_birth" | "gender" | "city" | "state" | "zip_code" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_city" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_zip_code" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_city" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_zip_code" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_city" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_zip_code" | "tertiary_insurance.subscriber_country" | "merged_into")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -11277,7 +11694,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -11286,9 +11703,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -11344,6 +11761,19 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            id: string;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("id" | "role" | "taxonomy_code" | "city" | "state" | "zip_code" | "country")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -11376,7 +11806,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -11385,9 +11815,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -11443,6 +11873,19 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            id: string;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("id" | "facility_type" | "city" | "state" | "zip_code" | "country")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -11475,7 +11918,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -11484,9 +11927,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -11542,6 +11985,19 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            id: string;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("id" | "patient_id" | "provider_id" | "rendering_provider_id" | "facility_id" | "date_of_service" | "visit_type" | "is_completed" | "voided_at")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -11574,7 +12030,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -11583,9 +12039,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -11646,6 +12102,21 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            encounter_id: string;
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            document_id: string;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("encounter_id" | "document_id" | "category" | "format")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -11680,7 +12151,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -11689,9 +12160,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -11764,6 +12235,32 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            encounter_id: string;
+                            /** @description The versions of the records that the claim is based on. Ids are keyed hashes */
+                            versions: {
+                                /**
+                                 * @description The role of the record in the claim
+                                 * @enum {string}
+                                 */
+                                part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                id: string;
+                                version: number;
+                            }[];
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("encounter_id" | "versions")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -11809,7 +12306,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -11818,9 +12315,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -11893,6 +12390,32 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            encounter_id: string;
+                            /** @description The versions of the records that the claim is based on. Ids are keyed hashes */
+                            versions: {
+                                /**
+                                 * @description The role of the record in the claim
+                                 * @enum {string}
+                                 */
+                                part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                id: string;
+                                version: number;
+                            }[];
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("encounter_id" | "versions")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -11938,7 +12461,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -11947,9 +12470,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -12033,6 +12556,29 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            encounter_id: string;
+                            /** @description The record at fault, in the version that was evaluated. Ids are keyed hashes */
+                            record: {
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                id: string;
+                                version: number;
+                            };
+                            /** @enum {string} */
+                            answer: "accepted" | "assigned" | "noted" | "snoozed" | "reopened";
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("encounter_id" | "record" | "answer")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -12075,7 +12621,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -12084,9 +12630,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -12172,6 +12718,29 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            encounter_id: string;
+                            /**
+                             * @description The X12 transaction that it comes from, or `other`
+                             * @enum {string}
+                             */
+                            source: "835" | "277CA" | "other";
+                            /**
+                             * @description `rejected`: the payer has not taken the claim in; `denied`: the payer does not pay it
+                             * @enum {string}
+                             */
+                            outcome: "accepted" | "rejected" | "denied" | "paid";
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("encounter_id" | "source" | "outcome")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -12214,7 +12783,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -12223,9 +12792,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -12308,6 +12877,40 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            encounter_id: string;
+                            /** @enum {string} */
+                            from?: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
+                            /** @enum {string} */
+                            to: "ready" | "self_pay" | "blocked" | "rejected" | "not_completed" | "voided";
+                            /**
+                             * @description The rules with findings
+                             * @example [
+                             *       "payer_code_missing"
+                             *     ]
+                             */
+                            rules: string[];
+                            /** @description The write that caused it (`readiness`: that the encounter was billed); omitted if a finding began or ended without a write. Ids are keyed hashes */
+                            cause?: {
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                event_id: string;
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness";
+                                /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                                id: string;
+                                version: number;
+                            };
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("encounter_id" | "from" | "to" | "rules" | "cause")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -12361,7 +12964,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -12370,9 +12973,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -12428,6 +13031,19 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            encounter_id: string;
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: "encounter_id"[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -12460,7 +13076,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
@@ -12469,9 +13085,9 @@ export interface operations {
                     subject: string;
                     /** @description Position in the log; sorts as text */
                     sequence: string;
-                    /** @description The trace that the request was part of, if it was sent; not in the payload `deidentified` */
+                    /** @description The trace that the request was part of, if it was sent; not in the payloads `limited` and `deidentified` */
                     traceparent?: string;
-                    /** @description In the payload `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
+                    /** @description In the payloads `limited` and `deidentified`, the number of the key that made the hashes; omitted while the first key is in use */
                     pseudonymepoch?: number;
                     /**
                      * @description In the payload `deidentified`: `expert_determination` (45 CFR 164.514(b)(1)) where the workspace shifts dates; omitted for Safe Harbor (164.514(b)(2))
@@ -12554,6 +13170,49 @@ export interface operations {
                          * @example 2
                          */
                         version: number;
+                        /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; direct identifiers of a person are omitted */
+                        sent: {
+                            /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
+                            cause: string;
+                            /**
+                             * @description Encounters of the workspace in each state before the change; states without any may be omitted
+                             * @example {
+                             *       "ready": 118,
+                             *       "blocked": 4
+                             *     }
+                             */
+                            before: {
+                                ready?: number;
+                                self_pay?: number;
+                                blocked?: number;
+                                rejected?: number;
+                                not_completed?: number;
+                                voided?: number;
+                            };
+                            /**
+                             * @description The same after all encounters were reevaluated
+                             * @example {
+                             *       "ready": 118,
+                             *       "blocked": 4
+                             *     }
+                             */
+                            after: {
+                                ready?: number;
+                                self_pay?: number;
+                                blocked?: number;
+                                rejected?: number;
+                                not_completed?: number;
+                                voided?: number;
+                            };
+                        };
+                        /** @description Names of the fields whose values the event changed; insurance fields use dot notation: `primary_insurance.payer_id`; omitted fields are not named */
+                        changed: ("cause" | "before" | "after")[];
+                    } | {
+                        /**
+                         * @description Number in the history of the record or document, or among the readiness events: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
                         /** @description The fields as sent; `null` cleared a field, and a field that is missing here kept its value; data that could identify a person is omitted */
                         sent: {
                             /** @description Keyed hash of the id: the same for the same id of a kind in a workspace */
@@ -12616,7 +13275,7 @@ export interface operations {
                 "application/cloudevents+json": {
                     /** @enum {string} */
                     specversion: "1.0";
-                    /** @description Id of the event; in the payload `deidentified`, a keyed hash */
+                    /** @description Id of the event; in the payloads `limited` and `deidentified`, a keyed hash */
                     id: string;
                     source: string;
                     /** @enum {string} */
