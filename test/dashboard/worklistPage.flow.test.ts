@@ -462,6 +462,53 @@ onEmbeddedEngines((start) => {
     expect(page).toContain('<dt>Lost this week</dt><dd>1</dd>');
     expect(page).toContain('<dt>Past the filing limit</dt><dd>1</dd>');
   });
+
+  test('each cell of the matrix leads to exactly the encounters that it counts', async () => {
+    const insured = Array.from({ length: 7 }, (_, at) => {
+      const claim = freshClaim({ payer: { payer_code: undefined } });
+      const id = `${claim.payer.id},& ${at}`;
+      claim.payer.id = id;
+      claim.patient.primary_insurance = { ...(claim.patient.primary_insurance as object), payer_id: id };
+      return claim;
+    });
+    const uninsured = [freshClaim(), freshClaim()];
+    for (const { patient } of uninsured) patient.primary_insurance = null;
+    for (const claim of [...insured, ...uninsured]) await sendClaim(service, claim);
+    await worklist(service);
+    // Of a page at most, for the list to have all.
+    const cells = (page: string) =>
+      [
+        ...page.matchAll(
+          /<td data-title="([^"]+)">(?:<strong>)?(?:<a href="\/dashboard([^"]+)#list">)?([\d,]+)</g,
+        ),
+      ]
+        .map(([, column = '', href, count]) => ({
+          column,
+          path: href?.replaceAll('&amp;', '&').replace(root, ''),
+          count: Number(count?.replaceAll(',', '')),
+        }))
+        .filter(({ count }) => count <= A_PAGE);
+    for (const by of ['payer', 'facility', 'provider']) {
+      const found = cells(await show(`/readiness?by=${by}`));
+      expect(found.map(({ column }) => column)).toContain('Others');
+      for (const { path = '', count } of found)
+        expect([path, listed(await show(path)).length]).toEqual([path, count]);
+    }
+    const none = cells(await show('/readiness')).find(({ column }) => column === 'No payer');
+    expect(none?.count).toBeGreaterThanOrEqual(2);
+    const without = await show(none?.path ?? '');
+    expect(listed(without)).toEqual(expect.arrayContaining(idsOf(...uninsured)));
+    expect(without).toContain('Only encounters without a payer.');
+    // What is narrowed to others counts, and leads, within these.
+    const others = cells(await show('/readiness')).find(({ column }) => column === 'Others');
+    for (const { path = '', count } of cells(await show(others?.path ?? ''))) {
+      expect([path, listed(await show(path)).length]).toEqual([path, count]);
+    }
+    for (const { path } of cells(await show(String(others?.path).replace('by=payer', 'by=facility'))))
+      if (path !== undefined) expect(path).toContain('without=payer');
+    expect((await visitor.get(`${root}/readiness?without=payer&besides=%25ZZ`)).status).toBe(200);
+    expect((await visitor.get(`${root}/readiness?without=patient`)).status).toBe(400);
+  });
 });
 
 test('says how far it is where it is not current, and nothing else', () => {

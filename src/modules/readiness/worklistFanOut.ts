@@ -48,6 +48,8 @@ export interface WorklistSelection {
   payer?: string | undefined;
   facility?: string | undefined;
   provider?: string | undefined;
+  /** Only encounters that name no such record; with `besides`, those that name one, but none of these. */
+  without?: { kind: 'payer' | 'facility' | 'provider'; besides?: readonly string[] | undefined } | undefined;
   /** First and last day of service, such as `2026-03-14`; as the date was sent. */
   from?: string | undefined;
   to?: string | undefined;
@@ -188,8 +190,17 @@ export function isWanted(entry: WorklistEntry, selection: WorklistSelection): bo
   const own = filtersOf(entry);
   return (
     isIn &&
+    isWithout(own, selection) &&
     valueFilters(selection).every(({ by, value }) => own.some((one) => one.by === by && one.value === value))
   );
+}
+
+function isWithout(own: readonly WorklistFilter[], { without }: WorklistSelection): boolean {
+  if (without === undefined) return true;
+  const named = own.find(({ by }) => by === without.kind)?.value;
+  return without.besides === undefined
+    ? named === undefined
+    : named !== undefined && !without.besides.includes(named);
 }
 
 /**
@@ -204,7 +215,7 @@ export async function readCounts(
 ): Promise<Tally | undefined> {
   const filters = valueFilters(selection).filter((one): one is TallyFilter => one.by !== 'rule');
   const [filter] = filters;
-  if (filters.length + Number(isOfDays(selection)) > 1) return undefined;
+  if (selection.without || filters.length + Number(isOfDays(selection)) > 1) return undefined;
   if (!isOfDays(selection)) {
     const [row] = await readModels.load(talliesModel, [tallyId(workspace, filter)]);
     return row?.body ?? { states: {}, rules: {} };

@@ -8,12 +8,23 @@ import type { QueryPorts } from '../../../modules/records/queries/records.ts';
 import { defectText } from '../../components/defects.ts';
 import { type Html, type HtmlValue, html } from '../../components/page.ts';
 import { type TableColumn, table } from '../../components/tables.ts';
-import { empty, titleOf } from '../../components/text.ts';
+import { empty } from '../../components/text.ts';
 import { worklistPath } from '../../components/urls.ts';
 
 /** By what the columns of the matrix are told apart. */
 export const matrixGroupings = ['payer', 'facility', 'provider'] as const;
 export type MatrixGrouping = Extract<CauseGrouping, (typeof matrixGroupings)[number]>;
+
+/** Returns the ids in the parameter `besides`, which excludes the columns of a matrix. */
+export function besidesIn(text = ''): string[] {
+  return new URLSearchParams(text).getAll('id');
+}
+
+function besidesText(ids: readonly string[]): string {
+  const parameters = new URLSearchParams();
+  for (const id of ids) parameters.append('id', id);
+  return parameters.toString();
+}
 
 /** Columns of a matrix; all others are one. */
 const MOST_COLUMNS = 5;
@@ -118,14 +129,21 @@ function matrixTable(
   columns: readonly { kind: string; id: string }[],
   rows: readonly Row[],
 ): Html {
-  const cell = (count: number, more: Record<string, string>): HtmlValue =>
+  const cell = (count: number, more: Record<string, string>, within = limits): HtmlValue =>
     count > 0 &&
-    html`<a href="${worklistPath(workspace, { ...limits, ...more, by: grouping })}#list">${count.toLocaleString('en-US')}</a>`;
+    html`<a href="${worklistPath(workspace, { ...within, ...more, by: grouping })}#list">${count.toLocaleString('en-US')}</a>`;
   const sumOf = (causes: readonly Cause[]) => causes.reduce((sum, { encounters }) => sum + encounters, 0);
-  const isListed = ({ record }: Cause) => columns.some(({ id }) => id === record?.id);
-  const isOthers = ({ causes }: Row) =>
-    causes.some((cause) => cause.record !== undefined && !isListed(cause));
-  const isNone = ({ causes }: Row) => causes.some(({ record }) => record === undefined);
+  const isOther = ({ record }: Cause) => record !== undefined && columns.every(({ id }) => id !== record.id);
+  const isNone = ({ record }: Cause) => record === undefined;
+  // The address names one kind of record that encounters are without, and no second one.
+  const isFree = limits.without === undefined || limits.without === grouping;
+  const listed = [...besidesIn(limits.besides), ...columns.map(({ id }) => id)];
+  const cellWithout = ({ rule, causes }: Row, isCounted: (cause: Cause) => boolean, besides?: string) => {
+    const count = sumOf(causes.filter(isCounted));
+    const { besides: _, ...rest } = limits;
+    const more = { rule, without: grouping, ...(besides !== undefined && { besides }) };
+    return isFree ? cell(count, more, rest) : count > 0 && count.toLocaleString('en-US');
+  };
   const all: TableColumn<Row>[] = [
     { title: 'Defect', isHeader: true, cell: ({ rule }) => defectText(rule, settings) },
     { title: 'All', cell: ({ rule, count }) => html`<strong>${cell(count, { rule })}</strong>` },
@@ -136,27 +154,11 @@ function matrixTable(
           cell(sumOf(causes.filter(({ record }) => record?.id === id)), { rule, [`${kind}_id`]: id }),
       }),
     ),
-    ...(rows.some(isOthers)
-      ? [
-          {
-            title: 'Others',
-            cell: ({ causes }: Row) => {
-              const count = sumOf(causes.filter((one) => one.record !== undefined && !isListed(one)));
-              return count > 0 && count.toLocaleString('en-US');
-            },
-          },
-        ]
+    ...(rows.some(({ causes }) => causes.some(isOther))
+      ? [{ title: 'Others', cell: (row: Row) => cellWithout(row, isOther, besidesText(listed)) }]
       : []),
-    ...(rows.some(isNone)
-      ? [
-          {
-            title: `No ${titleOf(grouping).toLowerCase()}`,
-            cell: ({ causes }: Row) => {
-              const count = sumOf(causes.filter(({ record }) => record === undefined));
-              return count > 0 && count.toLocaleString('en-US');
-            },
-          },
-        ]
+    ...(rows.some(({ causes }) => causes.some(isNone))
+      ? [{ title: `No ${grouping}`, cell: (row: Row) => cellWithout(row, isNone) }]
       : []),
   ];
   return html`<div class="matrix">${table(label, all, rows)}</div>`;

@@ -151,6 +151,7 @@ ${worklistForm(workspace, limits, known.suggestions, { settings })}
 ${defectMatrix({ workspace, limits, grouping: query.by, names, settings }, defects)}</section>
 <div class="page-head"><h2 id="list">Encounters</h2>
 ${textForOthers(worklist.items, names, settings)}</div>
+${withoutNote(workspace, query)}
 ${worklist.items.length > 0 && worklistTable(workspace, worklist.items, { names, since, principals: ports.names, list, settings, isOfAllStates: asked.state === undefined })}
 ${further(req, query, worklist)}
 ${figures({ months, trend })}`);
@@ -159,6 +160,14 @@ ${figures({ months, trend })}`);
     const form = worklistForm(workspace, sentLimits(req), new Map(), { refusal });
     return framed(html`<h1>${readinessSection}</h1>${formError(refusal.text)}${form}`, refusal.status);
   }
+}
+
+/** Says which column of the matrix the list is limited to, where no filter does. */
+function withoutNote(workspace: string, { selection: { without }, limits }: WorklistQuery): Html | undefined {
+  if (without === undefined) return undefined;
+  const { without: _, besides: __, ...others } = limits;
+  const text = without.besides === undefined ? 'without a' : 'of another';
+  return html`<p class="muted">Only encounters ${text} ${without.kind}${without.besides && ' than the most frequent ones'}. <a href="${worklistPath(workspace, others)}#list">Show all</a></p>`;
 }
 
 function heading(workspace: string, limits: Record<string, string>): Html {

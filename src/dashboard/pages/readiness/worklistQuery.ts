@@ -11,7 +11,7 @@ import { filterForm, type InputField, input, messageOf, select } from '../../com
 import { type Html, html, type Refusal } from '../../components/page.ts';
 import { filledQuery, textsOf } from '../../components/recordTable.ts';
 import { worklistPath } from '../../components/urls.ts';
-import { type MatrixGrouping, matrixGroupings } from './defectMatrix.ts';
+import { besidesIn, type MatrixGrouping, matrixGroupings } from './defectMatrix.ts';
 
 /** The states by which the worklist can be limited; `any` is all of them. */
 export const shownStates = [
@@ -41,6 +41,8 @@ const pageSchema = worklistFilterSchema.extend({
   ...worklistOrderSchema.shape,
   state: z.enum(shownStates).default('blocked'),
   by: z.enum(matrixGroupings).default('payer'),
+  without: z.enum(matrixGroupings).optional(),
+  besides: z.string().optional(),
   page_token: z.string().optional(),
 });
 
@@ -63,8 +65,12 @@ export interface WorklistQuery {
 export function worklistQuery(req: Request): WorklistQuery {
   const { page_token: pageToken, state: shown, by, ...limits } = validate(pageSchema, filledQuery(req));
   const state = shown === 'any' ? undefined : shown;
+  const { without: kind, besides, ...filters } = limits;
   return {
-    selection: selectionOf({ ...limits, state }),
+    selection: {
+      ...selectionOf({ ...filters, state }),
+      ...(kind && { without: { kind, ...(besides !== undefined && { besides: besidesIn(besides) }) } }),
+    },
     pageToken,
     by,
     limits: textsOf({ query: { state: shown, ...limits } }),
