@@ -75,6 +75,7 @@ import { userRoutes, usersRoutes } from './pages/users.ts';
 import { webhookPageRoutes } from './pages/webhook.ts';
 import { webhookChangeRoutes, webhookFormRoutes } from './pages/webhookForm.ts';
 import { webhookSecretRoutes, webhooksRoutes } from './pages/webhooks.ts';
+import { workspaceSettingsRoutes } from './pages/workspaceSettings.ts';
 import { workspacesRoutes } from './pages/workspaces.ts';
 
 export interface DashboardPorts
@@ -148,6 +149,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...accessReportRoutes(ports),
     ...evidenceRoutes(ports),
     ...workspacesRoutes(ports),
+    ...workspaceSettingsRoutes(ports),
     ...keysRoutes(ports),
     ...keyChangeRoutes(ports),
     ...sourcesRoutes(ports),

@@ -116,7 +116,7 @@ onEveryEngine((start) => {
       await visitor.get(record);
       const appended = await opens(async () => {
         const empty = await breakGlass(visitor, ' ');
-        expect([empty.status, empty.text.includes('reason must have 1 to 1000 characters')]).toEqual([
+        expect([empty.status, empty.text.includes('Reason must have 1 to 1000 characters')]).toEqual([
           400,
           true,
         ]);

@@ -71,6 +71,7 @@ test('everything that lets data out, changes who gets in, stops a clinic or eras
       '/workspaces/:workspace/returned',
       '/workspaces/:workspace/returned/:kind/:id/allow',
       '/workspaces/:workspace/returned/:kind/:id/refuse',
+      '/workspaces/:workspace/settings',
       '/workspaces/:workspace/sources/:source/edit',
       '/workspaces/:workspace/sources/:source/remove',
       '/workspaces/:workspace/sources/new',

@@ -32,7 +32,7 @@ const LONG_MS = 120_000;
 const SEED = 1;
 /** Of the last days, made up. */
 const BLOCKED = [412, 405, 408, 396, 380, 377, 371, 352, 349, 341, 336, 330, 318, 321, 312];
-const QUALITY = 75;
+const QUALITY = 70;
 const MARGIN = 32;
 const SIZE = { width: 1440, height: 900 };
 const workspace = 'riverside';

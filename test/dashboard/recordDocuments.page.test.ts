@@ -77,7 +77,7 @@ test(
     expect(downloads).toEqual([{ action: 'document.download', ...subject, document_id: documentId }]);
 
     await page.getByRole('link', { name: documentId, exact: true }).click();
-    await page.getByRole('heading', { name: 'Document', exact: true }).waitFor();
+    await page.getByRole('heading', { level: 1, name: /^Document .+\.(?:pdf|docx)$/ }).waitFor();
     expect(await page.locator('tbody th').allInnerTexts()).toEqual(['2', '1']);
     expect(await page.getByRole('row').nth(1).innerText()).toContain(filename);
     await expectAccessible(page);

@@ -190,7 +190,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'post /users/:user/enable',
     'get /workspaces',
     'post /workspaces',
-    ...['deactivate', 'activate'].flatMap((action) => both(`/workspaces/:workspace/${action}`)),
+    ...['settings', 'deactivate', 'activate'].flatMap((action) => both(`/workspaces/:workspace/${action}`)),
     ...both('/workspaces/:workspace/records/:kind/:id/erase'),
   ],
 };

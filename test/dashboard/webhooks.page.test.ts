@@ -127,7 +127,7 @@ describe('the pages of webhooks', () => {
     const changes = await changesBy(async () => {
       await button('Edit').click();
       await page.getByLabel('Description').fill('Billing <b>production</b>');
-      await page.getByLabel('patient', { exact: true }).check();
+      await page.getByLabel('Patient', { exact: true }).check();
       await expectAccessible(page);
       await takePictures(page, 'webhook-form');
       await button('Edit webhook').click();
@@ -151,26 +151,26 @@ describe('the pages of webhooks', () => {
     await create(url);
     await button('Go to webhook').click();
     const changes = await changesBy(async () => {
-      await confirm('Disable');
+      await confirm('Disable webhook');
       await page.goto(list);
       expect(await page.getByRole('row', { name: url }).textContent()).toContain('disabled manually');
       await expectAccessible(page);
       await takePictures(page, 'webhooks');
       await page.getByRole('link', { name: url }).click();
-      await confirm('Enable');
+      await confirm('Enable webhook');
 
-      await button('Replay').click();
+      await button('Replay messages').click();
       await page.getByLabel('What to replay').selectOption('all events since a given time');
       await page.getByLabel('Time (UTC)').fill('2999-01-01T00:00');
-      await button('Replay').click();
-      expect(await page.getByRole('alert').textContent()).toContain('from must not be in the future');
+      await button('Replay messages').click();
+      expect(await page.getByRole('alert').textContent()).toContain('From must not be in the future');
       await expectAccessible(page);
       await page.getByLabel('Time (UTC)').fill('2020-01-01T00:00');
       await takePictures(page, 'webhook-replay');
-      await button('Replay').click();
+      await button('Replay messages').click();
       expect(await notice()).toContain('The messages will be sent again.');
 
-      await confirm('Delete');
+      await confirm('Delete webhook');
       expect(await page.getByRole('row', { name: url }).count()).toBe(0);
     });
     expect(typesOf(changes)).toEqual([
@@ -185,16 +185,16 @@ describe('the pages of webhooks', () => {
     const events = await newEvents(service, async () => {
       await page.goto(`${list}/new`);
       await page.getByLabel('URL').fill('http://127.0.0.1:1/#here');
-      await page.getByLabel('payer', { exact: true }).check();
+      await page.getByLabel('Payer', { exact: true }).check();
       await page.getByLabel('chartledger.patient.upserted.v1').check();
       await button('Create webhook').click();
       expect(await heading()).toBe('Create webhook');
       expect(await page.locator('#url-error').textContent()).toBe('must not contain a fragment (#)');
-      expect(await page.getByLabel('payer', { exact: true }).isChecked()).toBe(true);
+      expect(await page.getByLabel('Payer', { exact: true }).isChecked()).toBe(true);
       await page.getByLabel('URL').fill(hookUrl());
       await button('Create webhook').click();
       expect(await page.getByText('must include a type of one of the kinds').count()).toBe(2);
-      await page.getByLabel('payer', { exact: true }).uncheck();
+      await page.getByLabel('Payer', { exact: true }).uncheck();
       await page.getByLabel('Start').selectOption('with the first event since a given time');
       await page.getByLabel('Time (UTC)').fill('2999-01-01T00:00');
       await button('Create webhook').click();

@@ -1,8 +1,9 @@
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import type { RecordFields } from '../../domain/records/schema/kind.ts';
 import type { RecordView } from '../../modules/records/queries/records.ts';
+import { fieldLabel } from './labels.ts';
 import { type Html, html } from './page.ts';
-import { bdi, dayText, fieldLabel } from './text.ts';
+import { bdi, dayText } from './text.ts';
 
 const ranks = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'] as const;
 

@@ -51,6 +51,11 @@ export const pageHelp: Readonly<Record<string, readonly [line: string, document:
     '/audit': ['Every sign-in, and every change of a user.', 'reference/audit-actions'],
     '/workspaces': ['A workspace is a clinic, a customer or a test.', 'concepts/workspaces-and-keys'],
     '/workspaces/:workspace': ['Bars and figures lead to what they count.', 'guides/dashboard', 'overview'],
+    '/workspaces/:workspace/settings': [
+      'Break-glass is refused until you allow it.',
+      'guides/dashboard',
+      'break-glass',
+    ],
     '/workspaces/:workspace/deactivate': [
       'Records and history stay; nothing comes in or goes out.',
       'operate/keys-and-secrets',

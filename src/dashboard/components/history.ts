@@ -1,9 +1,10 @@
 import type { FieldChange } from '../../domain/records/fold.ts';
 import type { RecordVersion, VersionEntry } from '../../modules/records/queries/history.ts';
+import { fieldLabel } from './labels.ts';
 import { type Html, html } from './page.ts';
 import { who } from './people.ts';
 import { fieldValue } from './records.ts';
-import { badge, bdi, code, fieldLabel, time } from './text.ts';
+import { badge, bdi, code, time } from './text.ts';
 import { messagePath } from './urls.ts';
 
 /** Returns what happened to a field. */

@@ -8,6 +8,7 @@ import { clockIn } from '../../domain/records/schema/timeZones.ts';
 import type { Role, User } from '../../modules/auth/users.ts';
 import type { ReportOrigin } from '../../modules/integrity/manifest.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
+import { fieldLabel } from './labels.ts';
 
 /** Markup that may be sent as it is: every value in it was escaped. */
 export interface Html {
@@ -202,10 +203,22 @@ export function problemOf(error: unknown): Refusal {
     const isStale = error.code === 'version_conflict';
     const text = isStale
       ? 'This has changed since the page was opened. Review it, and send the form again.'
-      : error.message;
+      : problemText(error, details);
     return { status: statusOf[error.code], text, details };
   }
   throw error;
+}
+
+/** Fields that the text of a refusal names, as a form does. */
+const MOST_NAMED = 5;
+
+/** Returns what is wrong, with fields as people call them in place of their paths. */
+function problemText({ message }: ServiceError, details: readonly FieldMessage[]): string {
+  // Any other text was written for people.
+  if (details.length === 0 || !message.startsWith(`Validation failed: ${details[0]?.field} `)) return message;
+  const named = details.slice(0, MOST_NAMED).map((one) => `${fieldLabel(one.field)} ${one.message}`);
+  const more = details.length > named.length ? `; and ${details.length - named.length} more` : '';
+  return `Validation failed: ${named.join('; ')}${more}`;
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();

@@ -11,12 +11,13 @@ import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { RecordView } from '../../modules/records/queries/records.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { isUnavailable } from '../../platform/retry.ts';
+import { fieldLabel } from './labels.ts';
 import { breadcrumb } from './layout.ts';
 import { type Html, type HtmlValue, html } from './page.ts';
 import { earlierParameter } from './paging.ts';
 import { fieldValue } from './records.ts';
 import { type TableColumn, table } from './tables.ts';
-import { badge, bdi, code, day, empty, fieldLabel, idBeside, time } from './text.ts';
+import { badge, bdi, code, day, empty, idBeside, time } from './text.ts';
 import { queryInUtc } from './time.ts';
 import { recordPath, recordsPath } from './urls.ts';
 

@@ -8,10 +8,11 @@ import { rulesOf, type SourceFormat } from '../../modules/integrations/sources.t
 import type { ListedDocument } from '../../modules/records/queries/documents.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { FieldMessage } from '../../platform/errors.ts';
+import { fieldLabel } from './labels.ts';
 import { type Html, type HtmlValue, html } from './page.ts';
 import { who } from './people.ts';
 import { definitionList, type TableColumn, table } from './tables.ts';
-import { badge, bdi, code, empty, fieldLabel, time } from './text.ts';
+import { badge, bdi, code, empty, time } from './text.ts';
 import { documentsPath, holdsPath, recordPath } from './urls.ts';
 
 /** Returns the banner on the pages of a record that legal holds protect; `kind` is the record's. */

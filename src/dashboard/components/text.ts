@@ -7,35 +7,6 @@ export function ruleTitle(code: string, settings?: Pick<RuleSettings, 'payerRule
   return ruleOf(code, settings)?.title ?? code;
 }
 
-/** Words in field names that are written differently for people. */
-const pluralForms: Record<string, string> = {
-  id: 'ID',
-  npi: 'NPI',
-  ssn: 'SSN',
-  clia: 'CLIA',
-  zip: 'ZIP',
-  last4: 'last 4',
-  line1: 'line 1',
-  line2: 'line 2',
-};
-
-/**
- * Returns a field's name for people: `first_name` is "First name", `primary_insurance.payer_id` "Primary insurance,
- * payer ID".
- */
-export function fieldLabel(field: string): string {
-  const text = field
-    .split('.')
-    .map((name) =>
-      name
-        .split('_')
-        .map((word) => pluralForms[word] ?? word)
-        .join(' '),
-    )
-    .join(', ');
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 /** Returns a moment in the reader's time zone, to the minute; the exact one shows on hovering, and on paper. */
 export function time(iso: string): Html {
   const { timeZone = 'UTC' } = viewerPreferences();
@@ -116,15 +87,4 @@ export function secretOnce(label: string, value: string): Html {
 <label for="secret-value">${label}</label>
 <div class="secret-line"><input id="secret-value" type="text" readonly value="${value}" autocomplete="off" spellcheck="false"><button type="button" data-copy="secret-value">Copy</button></div>
 </div>`;
-}
-
-/** Returns a code such as `validation_failed` for people. */
-export function wordsOf(code: string): string {
-  return code.replaceAll('_', ' ');
-}
-
-/** Returns a kind of record or setting, or another code, for people, capitalized as at the beginning of a line. */
-export function titleOf(code: string): string {
-  const text = wordsOf(code).replace(/^api /, 'API ');
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

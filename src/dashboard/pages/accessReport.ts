@@ -13,6 +13,7 @@ import { type AccessReview, judgeAccess, setVip } from '../../modules/audit/acce
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { readRuleSettings } from '../../modules/readiness/rules/rule.ts';
 import { formError, input } from '../components/forms.ts';
+import { titleOf } from '../components/labels.ts';
 import { breadcrumb } from '../components/layout.ts';
 import {
   admins,
@@ -29,7 +30,7 @@ import {
 import { who } from '../components/people.ts';
 import { filledQuery } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { bdi, empty, time, titleOf } from '../components/text.ts';
+import { bdi, empty, time } from '../components/text.ts';
 import { recordPath, signedPath } from '../components/urls.ts';
 
 const section = 'Audit trail';

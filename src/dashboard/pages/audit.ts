@@ -24,6 +24,7 @@ import type { PrincipalNames } from '../../modules/records/queries/principalName
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import type { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { filterForm, input, messageOf, select } from '../components/forms.ts';
+import { titleOf } from '../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -41,7 +42,7 @@ import { pageLinks } from '../components/paging.ts';
 import { principalChoices } from '../components/people.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
-import { empty, time, titleOf } from '../components/text.ts';
+import { empty, time } from '../components/text.ts';
 import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../components/time.ts';
 import { signedPath } from '../components/urls.ts';
 import { actionText, auditColumns, auditRows, recordsIn } from './auditTable.ts';

@@ -8,11 +8,12 @@ import { outcomeOf } from '../../modules/integrity/export.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
+import { titleOf, wordsOf } from '../components/labels.ts';
 import { type Html, type HtmlValue, html } from '../components/page.ts';
 import { principalTexts } from '../components/people.ts';
 import type { TableColumn } from '../components/tables.ts';
 import { definitionList } from '../components/tables.ts';
-import { badge, bdi, code, idBeside, time, titleOf, wordsOf } from '../components/text.ts';
+import { badge, bdi, code, idBeside, time } from '../components/text.ts';
 import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
 
 const accessTexts: Record<AccessAction, string> = {

@@ -15,9 +15,10 @@ import {
   termFields,
   termsSent,
 } from '../components/forms.ts';
+import { fieldLabel } from '../components/labels.ts';
 import { type DashboardRoute, type Html, html, phiReaders, textOf, type Visit } from '../components/page.ts';
 import { recordsSection } from '../components/recordTable.ts';
-import { code, fieldLabel, time } from '../components/text.ts';
+import { code, time } from '../components/text.ts';
 import { disclosuresPath } from '../components/urls.ts';
 import { described } from './disclosuresPaper.ts';
 import { type ErasedPorts, orErased } from './records/shared.ts';

@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { pathId } from '../../api/schemas/parameters.ts';
 import { recordStream } from '../../domain/events/streams.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { requiredDate } from '../../domain/records/schema/fields.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
@@ -25,6 +26,7 @@ import {
   reportDisclosures,
 } from '../../modules/audit/disclosures.ts';
 import { recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
+import { readRecordNames } from '../../modules/records/queries/lists.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../modules/records/queries/records.ts';
 import type { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { ServiceError } from '../../platform/errors.ts';
@@ -42,9 +44,15 @@ import {
 } from '../components/page.ts';
 import { pageLinks } from '../components/paging.ts';
 import { principalTexts } from '../components/people.ts';
-import { filledQuery, recordCrumbs, recordsSection, textsOf } from '../components/recordTable.ts';
+import {
+  filledQuery,
+  recordCrumbs,
+  recordsSection,
+  textsOf,
+  unlessBehind,
+} from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { badge, bdi, code, empty, idBeside, time } from '../components/text.ts';
+import { badge, bdi, code, dayText, empty, idBeside, time } from '../components/text.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../components/time.ts';
 import { disclosuresPath } from '../components/urls.ts';
 import {
@@ -144,24 +152,46 @@ function disclosureTable(
   form: DisclosureForm,
   items: readonly Disclosure[],
   path: string,
+  dayOf: DayOf,
 ): Html {
   const title = form === 'accounting' ? 'Disclosures, newest first' : 'Accesses, newest first';
   const status = statusColumn(path);
   const by = (heading: string) => discloser(heading, webhookDirectory);
   const columns =
     form === 'accounting'
-      ? [when, recipient, what, purpose, status, by('Via')]
-      : [when, by('Who'), what, recipient, purpose, status];
+      ? [when, recipient, what(dayOf), purpose, status, by('Via')]
+      : [when, by('Who'), what(dayOf), recipient, purpose, status];
   return table(title, columns, items);
 }
 
-const what: TableColumn<Disclosure> = {
-  title: 'What',
-  cell: (disclosure) => {
-    const { view } = disclosure;
-    return html`${described(disclosure)}${view && html` (${view})`}<br><small class="muted">${bdi(whatText(disclosure))}</small>`;
-  },
-};
+/** Returns the day of an encounter, which people know it by; undefined where it is not known. */
+type DayOf = (encounterId: string) => string | undefined;
+
+function what(dayOf: DayOf): TableColumn<Disclosure> {
+  return {
+    title: 'What',
+    cell: (disclosure) => {
+      const { view } = disclosure;
+      return html`${described(disclosure)}${view && html` (${view})`}<br><small class="muted">${bdi(whatText(disclosure, dayOf))}</small>`;
+    },
+  };
+}
+
+/** Resolves with the days of the encounters that a report names; that they are shown is recorded. */
+async function readDays(ports: SeenPorts, { workspace, caller }: Visit, items: readonly Disclosure[]) {
+  const things = items.flatMap((item) => item.what.filter(({ kind }) => kind !== patient.kind));
+  const ids = [...new Set(things.map(({ id }) => id))];
+  const named = ids.map((id) => ({ kind: encounter.kind, id }));
+  const names = ids.length > 0 ? await unlessBehind(readRecordNames(ports, workspace, named)) : undefined;
+  for (const { kind, shown } of names?.shown ?? [])
+    await recordFurtherAccess(ports.eventLog, caller, {
+      ...{ action: 'record.list', kind, query: { fields: 'name' }, shown },
+    });
+  return (id: string): string | undefined => {
+    const date = names?.fieldsOf(encounter.kind, id)?.date_of_service;
+    return typeof date === 'string' ? dayText(date) : undefined;
+  };
+}
 
 /** `path`: of the report. */
 function statusColumn(path: string): TableColumn<Disclosure> {
@@ -232,8 +262,9 @@ async function reportPage(ports: SeenPorts, visit: Visit): Promise<Page> {
   }
   const { query, pageToken, limits } = asked;
   const found = await readDisclosures(ports, caller, query, { limit: SHOWN_A_PAGE, pageToken });
+  const dayOf = await readDays(ports, visit, found.items);
   const body = html`${period(found.query)}
-${listed(found, pageToken === undefined, (items) => disclosureTable(ports, query.form, items, disclosuresOf(visit)))}
+${listed(found, pageToken === undefined, (items) => disclosureTable(ports, query.form, items, disclosuresOf(visit), dayOf))}
 ${further(req, found, SHOWN_A_PAGE)}`;
   return framed(ports, visit, query.form, limits, body);
 }
@@ -387,7 +418,7 @@ async function download(ports: SeenPorts, visit: Visit): Promise<Reply> {
   let header = '';
   if (asked === 'auditor') {
     const view = await recordedPatient(ports, visit, id);
-    const rows = reportRows(report.query, report.head);
+    const rows = reportRows(report.query, report.head, true);
     header = fileHeader(visit, { title: formTitles[query.form], entry: patient, view, id, rows });
   }
   const text = reportText(workspace, report, format, isSummary);

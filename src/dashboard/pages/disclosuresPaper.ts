@@ -9,9 +9,10 @@ import type {
   ReportHead,
 } from '../../modules/audit/disclosures.ts';
 import { purposeTexts } from '../components/forms.ts';
+import { fieldLabel } from '../components/labels.ts';
 import { type Html, html } from '../components/page.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { bdi, day, fieldLabel, time } from '../components/text.ts';
+import { bdi, day, time } from '../components/text.ts';
 import { actionText } from './auditTable.ts';
 import { periodWords } from './records/auditorFile.ts';
 
@@ -86,10 +87,14 @@ const explanations: Record<DisclosureForm, string> = {
 export const explanation = (form: DisclosureForm) => html`<p>${explanations[form]}</p>`;
 
 /** Says what a report covers, for paper and files. */
-export function reportRows(query: DisclosureQuery, { organization }: ReportHead): [string, string][] {
+export function reportRows(
+  query: DisclosureQuery,
+  { organization }: ReportHead,
+  isForFile = false,
+): [string, string][] {
   return [
     ['Organization', organization],
-    ['Period', periodWords(query)],
+    ['Period', periodWords(query, isForFile)],
     ...(query.omitExempt ? [['Left out', 'exempt disclosures'] as [string, string]] : []),
   ];
 }

@@ -31,6 +31,7 @@ import type { PrincipalNames } from '../../modules/records/queries/principalName
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { UnreadableError } from '../../platform/errors.ts';
 import { filterForm, select } from '../components/forms.ts';
+import { fieldLabel, titleOf } from '../components/labels.ts';
 import {
   type DashboardRoute,
   everyone,
@@ -43,7 +44,7 @@ import {
 import { pageLinks } from '../components/paging.ts';
 import { who } from '../components/people.ts';
 import { filledQuery, unlessBehind } from '../components/recordTable.ts';
-import { badge, bdi, code, empty, fieldLabel, time, titleOf, tryAgain } from '../components/text.ts';
+import { badge, bdi, code, empty, time, tryAgain } from '../components/text.ts';
 import {
   documentsPath,
   eventsPath,

@@ -7,6 +7,7 @@ import type { PrincipalNames } from '../../modules/records/queries/principalName
 import { type QueryPorts, readRecord } from '../../modules/records/queries/records.ts';
 import type { FieldMessage } from '../../platform/errors.ts';
 import { confirmedChange, input, messageOf } from '../components/forms.ts';
+import { titleOf } from '../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -19,7 +20,7 @@ import {
 } from '../components/page.ts';
 import { kindOf, recordsSection, referredLink } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { bdi, code, empty, time, titleOf } from '../components/text.ts';
+import { bdi, code, empty, time } from '../components/text.ts';
 import { holdsPath, holdsSection, recordPath, recordsPath } from '../components/urls.ts';
 import { type ErasedPorts, orErased, readNames } from './records/shared.ts';
 

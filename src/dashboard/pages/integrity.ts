@@ -11,6 +11,7 @@ import { type HeadsStatus, headsStatus, sentHeads } from '../../modules/integrit
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import { notFound, ServiceError } from '../../platform/errors.ts';
 import { handedOut, termFields } from '../components/forms.ts';
+import { titleOf } from '../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -24,7 +25,7 @@ import {
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
 import { definitionList, table } from '../components/tables.ts';
-import { badge, bdi, code, empty, time, timeAgo, titleOf } from '../components/text.ts';
+import { badge, bdi, code, empty, time, timeAgo } from '../components/text.ts';
 import { documentsPath, recordPath } from '../components/urls.ts';
 
 interface EvidencePagePorts extends Pick<AppPorts, 'eventLog' | 'stateStore' | 'directory' | 'names'> {

@@ -5,6 +5,7 @@ import { KeyManager } from '../../modules/auth/keyManager.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { formError, input, messageOf, termFields, termsSent, termsText } from '../components/forms.ts';
+import { wordsOf } from '../components/labels.ts';
 import { breadcrumb } from '../components/layout.ts';
 import {
   type DashboardRoute,
@@ -20,7 +21,7 @@ import {
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
 import { definitionList, type TableColumn, table } from '../components/tables.ts';
-import { badge, bdi, code, empty, time, timeAgo, wordsOf } from '../components/text.ts';
+import { badge, bdi, code, empty, time, timeAgo } from '../components/text.ts';
 import { requestsPath } from '../components/urls.ts';
 import {
   findKey,

@@ -17,6 +17,7 @@ import {
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { notFound } from '../../platform/errors.ts';
+import { fieldLabel, titleOf, wordsOf } from '../components/labels.ts';
 import { breadcrumb } from '../components/layout.ts';
 import {
   type DashboardRoute,
@@ -32,7 +33,7 @@ import {
 import { who } from '../components/people.ts';
 import { fieldValue, fileSize, originCell } from '../components/records.ts';
 import { definitionList, table } from '../components/tables.ts';
-import { badge, code, empty, fieldLabel, time, titleOf, wordsOf } from '../components/text.ts';
+import { badge, code, empty, time } from '../components/text.ts';
 import { messagePath, messagesPath, messagesSection, recordPath } from '../components/urls.ts';
 import { MOST_SHOWN_BYTES, messageContent, severityTones } from './messageContent.ts';
 import { formatTexts, type MessagePagePorts, stateBadge } from './messages.ts';

@@ -18,6 +18,7 @@ import { systemClock } from '../../storage/rateLimiters.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
 import { barChart, type ChartPoint, lineChart, stateStrip } from '../components/charts.ts';
+import { titleOf, wordsOf } from '../components/labels.ts';
 import {
   type Html,
   type HtmlValue,
@@ -29,7 +30,7 @@ import {
 } from '../components/page.ts';
 import { type BarTime, barTimes, iso, type RangeName, rangeOf, ranges } from '../components/ranges.ts';
 import { table } from '../components/tables.ts';
-import { badge, bdi, empty, time, titleOf, wordsOf } from '../components/text.ts';
+import { badge, bdi, empty, time } from '../components/text.ts';
 import { type RequestLimits, requestsPath, webhookPath, webhooksPath } from '../components/urls.ts';
 
 /** What happened in the time of one bar. */

@@ -9,6 +9,7 @@ import { patient } from '../../domain/records/kinds/patient.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { findRefusedRequest, versionSince } from '../../modules/audit/requestLog.ts';
 import { errorMeanings, notFound } from '../../platform/errors.ts';
+import { titleOf } from '../components/labels.ts';
 import { breadcrumb } from '../components/layout.ts';
 import {
   type DashboardRoute,
@@ -23,7 +24,7 @@ import {
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
 import { definitionList, type TableColumn, table } from '../components/tables.ts';
-import { code, time, titleOf } from '../components/text.ts';
+import { code, time } from '../components/text.ts';
 import { messagesPath, recordPath, requestsPath, requestsSection } from '../components/urls.ts';
 import { auditSubject } from './auditTable.ts';
 import { inline, type OpenApiDocument } from './reference/outline.ts';

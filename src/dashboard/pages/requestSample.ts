@@ -1,6 +1,6 @@
 import type { RefusedRequestView } from '../../api/routes/requests.ts';
 import { NDJSON, UNKNOWN_FIELD } from '../../api/server/answer.ts';
-import { titleOf } from '../components/text.ts';
+import { titleOf } from '../components/labels.ts';
 import {
   isReference,
   type Method,

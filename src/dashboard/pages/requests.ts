@@ -17,6 +17,7 @@ import type { PrincipalNames } from '../../modules/records/queries/principalName
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { total } from '../components/charts.ts';
 import { filterForm, input, messageOf, select } from '../components/forms.ts';
+import { titleOf } from '../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -32,7 +33,7 @@ import {
 import { pageLinks } from '../components/paging.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { badge, bdi, code, empty, time, titleOf } from '../components/text.ts';
+import { badge, bdi, code, empty, time } from '../components/text.ts';
 import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../components/time.ts';
 import { requestPath, requestsPath, requestsSection } from '../components/urls.ts';
 import { actionText, auditSubject } from './auditTable.ts';

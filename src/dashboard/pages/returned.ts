@@ -11,6 +11,7 @@ import { returnDecisions } from '../../modules/records/commands/returns.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { confirmedChange, input, messageOf, select } from '../components/forms.ts';
+import { titleOf } from '../components/labels.ts';
 import {
   admins,
   type DashboardRoute,
@@ -24,7 +25,7 @@ import {
 } from '../components/page.ts';
 import { kindOf } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
-import { badge, code, empty, time, titleOf } from '../components/text.ts';
+import { badge, code, empty, time } from '../components/text.ts';
 import { recordPath, returnedPath, returnedSection } from '../components/urls.ts';
 
 interface ReturnedPorts {

@@ -24,6 +24,7 @@ import {
   tidied,
 } from '../../modules/records/queries/search.ts';
 import { messageOf, searchForm } from '../components/forms.ts';
+import { fieldLabel } from '../components/labels.ts';
 import { searchPath } from '../components/layout.ts';
 import {
   type DashboardRoute,
@@ -40,7 +41,7 @@ import {
 import { pageLinks } from '../components/paging.ts';
 import { pluralTitle, recordsSection, textsOf, unlessBehind } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { badge, bdi, day, empty, fieldLabel, time, tryAgain } from '../components/text.ts';
+import { badge, bdi, day, empty, time, tryAgain } from '../components/text.ts';
 import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
 import { messageTable } from './messages.ts';
 import { readNames } from './records/shared.ts';

@@ -71,9 +71,9 @@ function listPage(
   return {
     title: sourcesSection,
     section: sourcesSection,
-    body: html`<h1>Sources</h1>
+    body: html`<div class="page-head"><h1>Sources</h1>
+${mayChange && html`<div class="actions"><a role="button" href="/dashboard${sourcesPath(workspace)}/new">Configure a source</a></div>`}</div>
 <p>A source is an EMR that sends FHIR or HL7 v2 to the workspace ${code(workspace)}. Its settings say how its messages are read: which identifiers are the record IDs, and which time zone times are in. The API key of a request, or the MLLP connection, selects the source.</p>
-${mayChange && html`<p><a role="button" href="/dashboard${sourcesPath(workspace)}/new">Configure a source</a></p>`}
 ${sources.length > 0 && sourceTable(directory, workspace, sources, mayChange)}
 ${sources.map(({ id }) => unusedTable(id, unused.get(id) ?? []))}
 ${builtIn(sources)}`,

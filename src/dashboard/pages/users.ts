@@ -9,6 +9,7 @@ import { isAdministrator, type User, type UserDirectory, withRole } from '../../
 import { ServiceError } from '../../platform/errors.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import { confirmedChange, formError, input, messageOf } from '../components/forms.ts';
+import { wordsOf } from '../components/labels.ts';
 import { breadcrumb } from '../components/layout.ts';
 import {
   admins,
@@ -24,7 +25,7 @@ import {
 } from '../components/page.ts';
 import { roleFields, roleList, roleSent, signsInBy, userFacts, userState } from '../components/people.ts';
 import { table } from '../components/tables.ts';
-import { badge, bdi, secretOnce, time, timeAgo, wordsOf } from '../components/text.ts';
+import { badge, bdi, secretOnce, time, timeAgo } from '../components/text.ts';
 import { popFlash, showOnce } from '../http/session.ts';
 
 const usersSection = 'Users';

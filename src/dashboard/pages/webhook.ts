@@ -12,6 +12,7 @@ import {
 } from '../../modules/webhooks/attempts.ts';
 import type { WebhookManager, WebhookStatusView, WebhookView } from '../../modules/webhooks/manager.ts';
 import { filterForm, input, messageOf, select } from '../components/forms.ts';
+import { titleOf, wordsOf } from '../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -27,7 +28,7 @@ import { pageLinks } from '../components/paging.ts';
 import { who } from '../components/people.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { definitionList, table } from '../components/tables.ts';
-import { badge, bdi, code, empty, idBeside, time, timeAgo, titleOf, wordsOf } from '../components/text.ts';
+import { badge, bdi, code, empty, idBeside, time, timeAgo } from '../components/text.ts';
 import {
   documentsPath,
   recordPath,
@@ -216,9 +217,9 @@ function webhookPage(
   return {
     title: 'Webhook',
     section: webhooksSection,
-    body: html`<h1>Webhook</h1>
+    body: html`<div class="page-head"><h1>Webhook to ${bdi(new URL(view.url).host)}</h1>
+${webhookActions(workspace, view.id, view.state)}</div>
 ${paused}
-${webhookActions(workspace, view.id, view.state)}
 ${definitionList(factsOf(view))}
 ${attemptsSection(visit, view, attempts)}`,
     ...(attempts.refusal && { status: attempts.refusal.status }),
@@ -248,7 +249,7 @@ function factsOf(view: WebhookStatusView): (readonly [string, Html | string | nu
     ...(until === null ? [] : [['Previous secret expires', time(until)] as const]),
     ['Last success', moment(delivery.last_success_at)],
     ['Waiting messages', pendingText(delivery)],
-    ['Records waiting for a retry', delivery.blocked],
-    ['Messages given up', delivery.failed],
+    ['Records waiting for a retry', delivery.blocked.toLocaleString('en-US')],
+    ['Messages given up', delivery.failed.toLocaleString('en-US')],
   ];
 }

@@ -1,4 +1,5 @@
 import type { NullableTerms } from '../../domain/events/payloads.ts';
+import { eventTitle } from '../../modules/eventStream/asyncapi.ts';
 import { feedEventTypes, type UnchangedEvents } from '../../modules/eventStream/cloudEvents.ts';
 import type { WebhookManager } from '../../modules/webhooks/manager.ts';
 import { MAX_OVERLAP_SECONDS, mayUsePayload, type WebhookCaller } from '../../modules/webhooks/settings.ts';
@@ -14,6 +15,7 @@ import {
   termFields,
   termsSent,
 } from '../components/forms.ts';
+import { titleOf } from '../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -99,7 +101,7 @@ const changes: readonly WebhookChange[] = [
   },
   {
     name: 'replay',
-    button: 'Replay',
+    button: 'Replay messages',
     text: 'Messages are sent again, each with its original webhook-id.',
     fields: replayFields,
     isFor: isEnabled,
@@ -129,7 +131,7 @@ const changes: readonly WebhookChange[] = [
   },
   {
     name: 'disable',
-    button: 'Disable',
+    button: 'Disable webhook',
     isDangerous: true,
     text: 'Nothing is sent until you enable the webhook again. It then continues where it stopped.',
     isFor: isEnabled,
@@ -140,7 +142,7 @@ const changes: readonly WebhookChange[] = [
   },
   {
     name: 'enable',
-    button: 'Enable',
+    button: 'Enable webhook',
     text: 'The webhook continues where it stopped.',
     isFor: (state) => !isEnabled(state),
     async make(manager, caller, id, visit) {
@@ -150,7 +152,7 @@ const changes: readonly WebhookChange[] = [
   },
   {
     name: 'delete',
-    button: 'Delete',
+    button: 'Delete webhook',
     isDangerous: true,
     text: 'Nothing more is sent, and the list of its attempts is deleted. This cannot be undone.',
     isFor: () => true,
@@ -408,11 +410,14 @@ ${more}
 }
 
 const kinds = [...new Set(feedEventTypes.map(({ kind }) => kind))];
-const types = feedEventTypes.map(({ type }) => type);
 
 function filters(values: FormValues, wrong: (field: string) => string | undefined): Html {
-  const choices = (all: readonly string[], chosen: readonly string[]) =>
-    all.map((value) => ({ value, text: value, isChecked: chosen.includes(value) }));
-  return html`${checkboxes('kinds', 'Only events of these kinds (none selected: all)', choices(kinds, values.kinds), wrong('kinds'))}
-${checkboxes('types', 'Only events of these types (none selected: all)', choices(types, values.types), wrong('types'))}`;
+  const kindChoices = kinds.map((value) => ({
+    ...{ value, text: titleOf(value), isChecked: values.kinds.includes(value) },
+  }));
+  const typeChoices = feedEventTypes.map((one) => ({
+    ...{ value: one.type, text: eventTitle(one), hint: one.type, isChecked: values.types.includes(one.type) },
+  }));
+  return html`${checkboxes('kinds', 'Only events of these kinds (none selected: all)', kindChoices, wrong('kinds'))}
+<div class="columns">${checkboxes('types', 'Only events of these types (none selected: all)', typeChoices, wrong('types'))}</div>`;
 }

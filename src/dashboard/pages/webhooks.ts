@@ -93,7 +93,7 @@ export function webhookState({ state, disabled_reason, delivery }: WebhookStatus
     return html`${badge('blocked', 'bad')}<br>its secret cannot be decrypted with the service’s key (WEBHOOK_SECRETS_KEY): rotate the secret`;
   }
   if (failing_since !== null)
-    return html`${badge('failing', 'bad')} <span class="nowrap">since ${timeAgo(failing_since)}</span>`;
+    return html`${badge('failing', 'bad')} <span class="nowrap">since ${time(failing_since)}</span>`;
   return badge('enabled', 'good');
 }
 
@@ -169,10 +169,10 @@ function listPage(
   return {
     title: webhooksSection,
     section: webhooksSection,
-    body: html`<h1>Webhooks</h1>
+    body: html`<div class="page-head"><h1>Webhooks</h1>
+<div class="actions"><a role="button" href="/dashboard${webhooksPath(workspace)}/new">Create webhook</a></div></div>
 ${paused}
 <p>Chartledger sends the events of the workspace ${code(workspace)} to each of these URLs, signed and in order for each record, and retries until they are accepted.</p>
-<p><a role="button" href="/dashboard${webhooksPath(workspace)}/new">Create webhook</a></p>
 ${views.length === 0 ? empty(html`No webhooks in this workspace. Create one to receive changes, or read them with ${code('GET /events')}.`) : webhookTable(workspace, views, lastDay)}
 ${named.length > 0 && consumerTable(workspace, named)}`,
   };

@@ -128,7 +128,7 @@ function workspaceTable({ directory, retentionYears }: WorkspacePagePorts, works
           if (deletion) return trail;
           const action = state === 'active' ? 'deactivate' : 'activate';
           const label = state === 'active' ? 'Deactivate' : 'Activate';
-          return html`<a href="/dashboard${holdsPath(id)}" aria-label="Legal holds of ${id}">Legal holds</a> <a href="/dashboard/workspaces/${id}/${action}" aria-label="${label} ${id}">${label}</a>`;
+          return html`<a href="/dashboard${holdsPath(id)}" aria-label="Legal holds of ${id}">Legal holds</a> <a href="/dashboard/workspaces/${id}/settings" aria-label="Settings of ${id}">Settings</a> <a href="/dashboard/workspaces/${id}/${action}" aria-label="${label} ${id}">${label}</a>`;
         },
       },
     ],

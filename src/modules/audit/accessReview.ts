@@ -19,6 +19,19 @@ export interface OfficeHours {
   days: readonly (typeof weekdays)[number][];
 }
 
+const CLOCK = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
+
+/** Throws `validation_failed` for hours that are none. */
+export function requireOfficeHours({ from, to, days }: OfficeHours): void {
+  const problems = [
+    ...(CLOCK.test(from) ? [] : [{ field: 'from', message: 'must be a time such as 07:00' }]),
+    ...(CLOCK.test(to) || to === '24:00' ? [] : [{ field: 'to', message: 'must be a time such as 19:00' }]),
+    ...(days.length > 0 ? [] : [{ field: 'days', message: 'must have at least one day' }]),
+  ];
+  if (problems.length === 0 && from >= to) problems.push({ field: 'to', message: 'must be after the begin' });
+  if (problems.length > 0) throw validationError(problems);
+}
+
 /** What was noted about access to the records of a workspace. */
 export interface AccessReview {
   /** How many events were folded. */

@@ -73,7 +73,7 @@ const columns: Record<'access_report' | 'accounting', Columns<Disclosure>> = {
     ['disclosed_at', ({ disclosed_at }) => disclosed_at],
     ...discloser,
     ['description', ({ description }) => description],
-    ['what', whatText],
+    ['what', (row) => whatText(row)],
     ...shown,
     ['status', ({ status }) => status],
     ...terms,
@@ -87,7 +87,7 @@ const columns: Record<'access_report' | 'accounting', Columns<Disclosure>> = {
     ['description', ({ description }) => description],
     ...terms.slice(2),
     ...exempt,
-    ['what', whatText],
+    ['what', (row) => whatText(row)],
     ...discloser,
     ...shown,
     ...stated,
@@ -98,7 +98,7 @@ const columns: Record<'access_report' | 'accounting', Columns<Disclosure>> = {
 const summaryColumns: Columns<DisclosureSummary> = [
   ...terms.slice(0, 2),
   ['description_first', ({ description }) => description],
-  ['what_first', whatText],
+  ['what_first', (row) => whatText(row)],
   ...terms.slice(2),
   ...exempt,
   ['first_disclosed_at', ({ first_disclosed_at }) => first_disclosed_at],
@@ -107,10 +107,20 @@ const summaryColumns: Columns<DisclosureSummary> = [
   ...discloser,
 ];
 
-/** Names what was disclosed by id: `patient p-1 (versions 1-3); document d-1 of encounter e-1`. */
-export function whatText({ what, what_more }: Pick<Disclosure, 'what' | 'what_more'>): string {
+/**
+ * Names what was disclosed by id: `patient p-1 (versions 1-3); document d-1 of encounter e-1`. `dayOf`: the day of an encounter, where
+ * it is to be named as well.
+ */
+export function whatText(
+  { what, what_more }: Pick<Disclosure, 'what' | 'what_more'>,
+  dayOf: (encounterId: string) => string | undefined = () => undefined,
+): string {
   const more = what_more > 0 ? [`${what_more} more`] : [];
-  return [...what.map(thingText), ...more].join('; ');
+  const called = (thing: DisclosedThing): DisclosedThing => {
+    const day = thing.kind === 'patient' ? undefined : dayOf(thing.id);
+    return day === undefined ? thing : { ...thing, id: `${thing.id} of ${day}` };
+  };
+  return [...what.map((thing) => thingText(called(thing))), ...more].join('; ');
 }
 
 function thingText({ kind, id, document_id, versions }: DisclosedThing): string {

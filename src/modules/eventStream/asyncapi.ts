@@ -115,14 +115,15 @@ const omitted: Record<NarrowedView, string> = {
   deidentified: 'data that could identify a person is omitted',
 };
 
-function titleOf({ type }: StreamedEventType): string {
+/** Returns what an event says, for people: `Patient created or updated`. */
+export function eventTitle({ type }: Pick<StreamedEventType, 'type'>): string {
   const [, named = '', what = ''] = type.split('.');
   const title = named.replace(/^./, (letter) => letter.toUpperCase());
   return `${title} ${what === 'upserted' ? 'created or updated' : what.replaceAll('_', ' ')}`;
 }
 
 function everyView(feedType: StreamedEventType): EventSchema[] {
-  const title = titleOf(feedType);
+  const title = eventTitle(feedType);
   const [, named = '', what = ''] = feedType.type.split('.');
   const typeName = pascalCase(`${named}.${what}`);
   return [

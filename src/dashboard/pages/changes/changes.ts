@@ -31,6 +31,7 @@ import type {
   SelectedRecord,
   WriteSelection,
 } from '../../../modules/records/queries/selectedWrites.ts';
+import { fieldLabel, titleOf } from '../../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -44,7 +45,7 @@ import { who } from '../../components/people.ts';
 import { fieldValue } from '../../components/records.ts';
 import { filledQuery } from '../../components/recordTable.ts';
 import { linesCell, type TableColumn, table } from '../../components/tables.ts';
-import { badge, fieldLabel, time, titleOf } from '../../components/text.ts';
+import { badge, time } from '../../components/text.ts';
 import {
   type ChangesPorts,
   changesPath,

@@ -9,6 +9,7 @@ import { readSources } from '../../../modules/integrations/sources.ts';
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
 import type { SelectedRecord } from '../../../modules/records/queries/selectedWrites.ts';
 import { filterForm, input, messageOf, select } from '../../components/forms.ts';
+import { titleOf } from '../../components/labels.ts';
 import { breadcrumb } from '../../components/layout.ts';
 import {
   type DashboardRoute,
@@ -25,7 +26,7 @@ import { pageLinks } from '../../components/paging.ts';
 import { principalChoices } from '../../components/people.ts';
 import { filledQuery, textsOf } from '../../components/recordTable.ts';
 import type { TableColumn } from '../../components/tables.ts';
-import { bdi, empty, idBeside, titleOf } from '../../components/text.ts';
+import { bdi, empty, idBeside } from '../../components/text.ts';
 import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../../components/time.ts';
 import { documentsPath, recordPath, signedPath } from '../../components/urls.ts';
 import { readNames } from '../records/shared.ts';

@@ -10,6 +10,7 @@ import {
 } from '../../../modules/records/commands/undo.ts';
 import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
 import type { SelectedRecord } from '../../../modules/records/queries/selectedWrites.ts';
+import { fieldLabel, titleOf } from '../../components/labels.ts';
 import {
   admins,
   type DashboardRoute,
@@ -21,7 +22,7 @@ import {
 import { who } from '../../components/people.ts';
 import { fieldValue } from '../../components/records.ts';
 import { linesCell, type TableColumn, table } from '../../components/tables.ts';
-import { bdi, fieldLabel, titleOf } from '../../components/text.ts';
+import { bdi } from '../../components/text.ts';
 import { selectionOf } from './changes.ts';
 import {
   type ChangesPorts,

@@ -16,6 +16,7 @@ import type { FieldMessage } from '../../../platform/errors.ts';
 import { answerList } from '../../components/answers.ts';
 import { defectText } from '../../components/defects.ts';
 import { formError, input, messageOf } from '../../components/forms.ts';
+import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
   forReader,
@@ -31,7 +32,7 @@ import {
   viewerPreferences,
 } from '../../components/page.ts';
 import { textsOf } from '../../components/recordTable.ts';
-import { bdi, code, empty, fieldLabel } from '../../components/text.ts';
+import { bdi, code, empty } from '../../components/text.ts';
 import { answerPath, readinessSection, recordPath, worklistPath } from '../../components/urls.ts';
 import { type ErasedPorts, orErased, readNames } from '../records/shared.ts';
 

@@ -17,6 +17,7 @@ import type { PrincipalNames } from '../../../modules/records/queries/principalN
 import { csvLine } from '../../../platform/csv.ts';
 import { notFound } from '../../../platform/errors.ts';
 import { formError, input, messageOf } from '../../components/forms.ts';
+import { fieldLabel } from '../../components/labels.ts';
 import { breadcrumb } from '../../components/layout.ts';
 import {
   type DashboardRoute,
@@ -33,7 +34,7 @@ import {
 } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
 import { definitionList, table } from '../../components/tables.ts';
-import { badge, empty, fieldLabel, ruleTitle, time } from '../../components/text.ts';
+import { badge, empty, ruleTitle, time } from '../../components/text.ts';
 import { readinessSection, scorecardPath, signedPath } from '../../components/urls.ts';
 
 const POLL = 'every 2s';

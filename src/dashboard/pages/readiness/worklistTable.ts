@@ -11,11 +11,12 @@ import type { RecordNames } from '../../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
 import { answerBadges } from '../../components/answers.ts';
 import { defectText } from '../../components/defects.ts';
+import { fieldLabel } from '../../components/labels.ts';
 import { type Html, html } from '../../components/page.ts';
 import { fieldValue } from '../../components/records.ts';
 import { readinessBadge } from '../../components/recordTable.ts';
 import { table } from '../../components/tables.ts';
-import { badge, bdi, day, dayText, fieldLabel, idBeside, timeAgo } from '../../components/text.ts';
+import { badge, bdi, day, dayText, idBeside, timeAgo } from '../../components/text.ts';
 import { answerPath, recordPath } from '../../components/urls.ts';
 
 /** Maximum number of an encounter's findings; its page has all. */

@@ -1,8 +1,10 @@
 import { type CatalogEntry, recordName } from '../../../domain/records/schema/kind.ts';
 import type { RecordView } from '../../../modules/records/queries/records.ts';
 import { csvLine } from '../../../platform/csv.ts';
-import { type Html, html, type Visit } from '../../components/page.ts';
+
+import { type Html, html, type Visit, viewerPreferences, zonedTime } from '../../components/page.ts';
 import { definitionList } from '../../components/tables.ts';
+
 import { bdi, code, time } from '../../components/text.ts';
 
 /** What the top of something that is handed to an auditor says. */
@@ -17,9 +19,14 @@ interface Handed {
   rows: readonly (readonly [name: string, value: string])[];
 }
 
-/** Returns a period in words, by its bounds (ISO 8601) as sent. */
-export function periodWords({ from, to }: { from?: string | undefined; to?: string | undefined }): string {
-  return `${from ? `from ${from}` : 'from the beginning'}${to ? `, before ${to}` : ' until now'}`;
+/** Returns a period in words, by its bounds (ISO 8601): as they are sent for a file, as people write them for paper. */
+export function periodWords(
+  { from, to }: { from?: string | undefined; to?: string | undefined },
+  isForFile: boolean,
+): string {
+  const { timeZone = 'UTC' } = viewerPreferences();
+  const words = (moment: string) => (isForFile ? moment : zonedTime(moment, timeZone));
+  return `${from ? `from ${words(from)}` : 'from the beginning'}${to ? `, before ${words(to)}` : ' until now'}`;
 }
 
 /** Returns the first lines of a CSV file: what it is, whose, which period, and by whom; then an empty one. */

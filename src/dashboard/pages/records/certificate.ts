@@ -11,6 +11,7 @@ import { certifyErasure, type ErasureCertificate } from '../../../modules/integr
 import type { EvidencePorts } from '../../../modules/integrity/jobs.ts';
 import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
 import { ServiceError, unavailable } from '../../../platform/errors.ts';
+import { titleOf } from '../../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -22,7 +23,7 @@ import {
 import { who } from '../../components/people.ts';
 import { kindOf, recordsSection } from '../../components/recordTable.ts';
 import { definitionList, table } from '../../components/tables.ts';
-import { bdi, code, time, titleOf } from '../../components/text.ts';
+import { bdi, code, time } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
 import { evidenceLine } from './evidenceFooter.ts';
 

@@ -20,6 +20,7 @@ import { type QueryPorts, type RecordView, readRecord } from '../../../modules/r
 import type { ServiceError } from '../../../platform/errors.ts';
 import { formError, handedOut, handedOutForm, input, termsText } from '../../components/forms.ts';
 import { after, before, changeWord, printedVersion } from '../../components/history.ts';
+import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -37,7 +38,7 @@ import {
   unlessBehind,
 } from '../../components/recordTable.ts';
 import { definitionList, table } from '../../components/tables.ts';
-import { bdi, code, fieldLabel, time, tryAgain } from '../../components/text.ts';
+import { bdi, code, time, tryAgain } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
 import { evidenceFooter, type FooterPorts } from './evidenceFooter.ts';
 import { type ErasedPorts, orErased } from './shared.ts';
@@ -90,8 +91,9 @@ async function comparePage(ports: ComparePorts, visit: Visit): Promise<Reply> {
     // A record whose id is in use again has other versions to compare.
     if (refusal.code === 'gone') await readRecord(ports, workspace, entry, id);
   }
+  const name = compared && recordName(compared.to.record);
   const body = html`${recordCrumbs(workspace, entry, id)}
-<h1>Compare versions</h1>
+<h1>Compare versions${name && html` of ${bdi(name)}`}</h1>
 ${versionForm(req.query, refusal)}
 ${compared && comparison(entry, compared)}`;
   const status = refusal ? statusOf[refusal.code] : 200;

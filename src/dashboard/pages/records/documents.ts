@@ -43,7 +43,7 @@ import {
   unlessBehind,
 } from '../../components/recordTable.ts';
 import { table } from '../../components/tables.ts';
-import { badge, code, leftOut, tryAgain } from '../../components/text.ts';
+import { badge, bdi, code, leftOut, tryAgain } from '../../components/text.ts';
 import { documentsPath } from '../../components/urls.ts';
 import { readHead } from './head.ts';
 import { type ErasedPorts, orErased } from './shared.ts';
@@ -143,9 +143,10 @@ async function historyPage(ports: DocumentPagePorts, visit: Visit): Promise<Repl
   });
   const path = `/dashboard${documentsPath(workspace, name.encounterId, name.documentId)}`;
   const [newest] = items;
+  const filename = items.find((version) => version.filename)?.filename;
   const erasedAt = newest?.reason === undefined ? undefined : newest.recorded_at;
   const body = html`${recordCrumbs(workspace, encounter, name.encounterId)}
-<h1>Document</h1>
+<h1>Document ${filename && bdi(filename)}</h1>
 <p class="record-facts"><span>ID ${code(name.documentId)}</span></p>
 ${erasedAt && erasedBanner('document', erasedAt)}
 ${previewed(path, items, req.query.preview)}

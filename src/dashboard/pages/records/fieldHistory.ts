@@ -18,6 +18,7 @@ import { type QueryPorts, readRecord } from '../../../modules/records/queries/re
 import { readFieldHistory } from '../../../modules/records/queries/timeline.ts';
 import { notFound, ServiceError } from '../../../platform/errors.ts';
 import { changeList } from '../../components/history.ts';
+import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -37,7 +38,7 @@ import {
   recordsSection,
 } from '../../components/recordTable.ts';
 import { table } from '../../components/tables.ts';
-import { code, empty, fieldLabel, time } from '../../components/text.ts';
+import { code, empty, time } from '../../components/text.ts';
 import { messagePath, recordPath } from '../../components/urls.ts';
 import { type ErasedPorts, orErased } from './shared.ts';
 

@@ -11,6 +11,7 @@ import { countRecords, listRecords } from '../../../modules/records/queries/list
 import type { QueryPorts } from '../../../modules/records/queries/records.ts';
 import { total } from '../../components/charts.ts';
 import { filterForm, formError, input, messageOf, searchForm, select } from '../../components/forms.ts';
+import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -33,7 +34,7 @@ import {
   textsOf,
   unlessBehind,
 } from '../../components/recordTable.ts';
-import { fieldLabel, leftOut, time, tryAgain } from '../../components/text.ts';
+import { leftOut, time, tryAgain } from '../../components/text.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../../components/time.ts';
 import { recordPath, recordsPath } from '../../components/urls.ts';
 import { readReferredNames } from './shared.ts';

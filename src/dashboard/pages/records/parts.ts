@@ -34,12 +34,13 @@ import { encountersAt } from '../../../modules/records/queries/timeline.ts';
 import { MOST_ENCOUNTERS } from '../../../modules/records/queries/wholeTimeline.ts';
 import { asUnreadable, UnreadableError } from '../../../platform/errors.ts';
 import { coverageLine } from '../../components/coverage.ts';
+import { fieldLabel } from '../../components/labels.ts';
 import { type Html, html, recordReaders, type Visit } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
 import { documentTable, fieldValue } from '../../components/records.ts';
 import { namedFields, readinessBadge, recordTable, unlessBehind } from '../../components/recordTable.ts';
 import { definitionList } from '../../components/tables.ts';
-import { code, empty, fieldLabel, leftOut, ruleTitle, time, tryAgain } from '../../components/text.ts';
+import { code, empty, leftOut, ruleTitle, time, tryAgain } from '../../components/text.ts';
 import {
   acknowledgePath,
   comparePath,

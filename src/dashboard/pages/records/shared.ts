@@ -17,6 +17,7 @@ import { ServiceError } from '../../../platform/errors.ts';
 import { ignoreUnavailable } from '../../../platform/retry.ts';
 import { answerList, isHolding } from '../../components/answers.ts';
 import { defectText } from '../../components/defects.ts';
+import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -29,7 +30,7 @@ import {
 import { who } from '../../components/people.ts';
 import { erasedBanner } from '../../components/records.ts';
 import { kindOf, recordCrumbs, recordsSection, unlessBehind } from '../../components/recordTable.ts';
-import { badge, code, dayText, fieldLabel, time, tryAgain } from '../../components/text.ts';
+import { badge, code, dayText, time, tryAgain } from '../../components/text.ts';
 import { answerPath, disclosuresPath, documentsPath, recordPath, seenPath } from '../../components/urls.ts';
 import { accessesTo, itemList } from './timelineItems.ts';
 

@@ -224,9 +224,9 @@ ${select({
 }
 
 /** Says what limits a timeline, for paper and files. */
-function limitRows({ filter, limits }: Asked): [string, string][] {
+function limitRows({ filter, limits }: Asked, isForFile = false): [string, string][] {
   return [
-    ['Period', periodWords(limits)],
+    ['Period', periodWords(limits, isForFile)],
     ...(limits.who ? ([['Changed by', limits.who]] as [string, string][]) : []),
     ...(filter.what ? ([['What', subjectTexts[filter.what]]] as [string, string][]) : []),
   ];
@@ -287,7 +287,7 @@ async function exportTimeline(ports: TimelinePorts, visit: Visit): Promise<Reply
   const view = await readRecord(ports, workspace, entry, id);
   const parts = wholeTimeline(ports, workspace, entry, id, filter);
   await recordAccess(ports.eventLog, caller, { action: 'record.read', kind: entry.kind, record_id: id });
-  const header = fileHeader(visit, { title: 'Changes', entry, view, rows: limitRows(asked) });
+  const header = fileHeader(visit, { title: 'Changes', entry, view, rows: limitRows(asked, true) });
   async function* lines(): AsyncGenerator<string> {
     yield `${header}${csvLine(columns)}`;
     for await (const items of parts) {

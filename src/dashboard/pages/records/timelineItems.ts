@@ -5,9 +5,10 @@ import type { RecordNames } from '../../../modules/records/queries/lists.ts';
 import type { BillingRecorded, TimelineItem } from '../../../modules/records/queries/wholeTimeline.ts';
 import { defectText } from '../../components/defects.ts';
 import { changeCount, changeList, originNote, outcomeBadge } from '../../components/history.ts';
+import { fieldLabel } from '../../components/labels.ts';
 import { type Html, type HtmlValue, html } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
-import { badge, bdi, code, empty, fieldLabel, time } from '../../components/text.ts';
+import { badge, bdi, code, empty, time } from '../../components/text.ts';
 import { comparePath, disclosuresPath, documentsPath, holdsPath, recordPath } from '../../components/urls.ts';
 
 /** Returns an access for each record and document of which something is shown. */
