@@ -1,5 +1,7 @@
 import fc from 'fast-check';
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { recordStream } from '../../src/domain/events/streams.ts';
 import type { UndoneRecord } from '../../src/modules/records/commands/undo.ts';
 import type { ChangedField } from '../../src/modules/records/queries/changes.ts';
@@ -329,4 +331,31 @@ onEveryEngine((start) => {
     },
     LONG_MS,
   );
+
+  test('a record that cannot be read is blocked, and all others are undone', async () => {
+    const { id: keyId, key } = await service.createKey('clinic');
+    const [unread, other] = [samples.patient(), samples.patient()];
+    for (const patient of [unread, other]) {
+      await good.client.post('/integration/patients', { ...patient, city: 'Omaha' });
+      await service.as(key).post('/integration/patients', { ...patient, city: 'Lincoln' });
+    }
+    const stream = recordStream(service.workspaceId('clinic'), 'patient', unread.id);
+    const [last] = await service.eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+    const { type, data, metadata } = last as RecordedEvent;
+    const ofNewerVersion = { id: uuidv7(), type, data, metadata: { ...metadata, schemaVersion: 99 } };
+    await service.eventLog.append(stream, ofNewerVersion, 'any');
+    const ids = [unread.id, other.id];
+    const appended = await appendedBy(service, async () => {
+      const { code, stderr, records } = await undone('apply', ids, '--key', keyId);
+      expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+      expect(records).toMatchObject([
+        { id: unread.id, action: 'blocked', problem: 'It has an event that cannot be read.', fields: [] },
+        { id: other.id, action: 'revert', version: 3 },
+      ]);
+    });
+    expect(appended.filter((event) => event.includes('.patient-'))).toEqual([
+      `clinic.patient-${other.id}: PatientUpserted`,
+    ]);
+    expect(await read(patientPath(other.id))).toMatchObject({ city: 'Omaha' });
+  });
 });

@@ -6,7 +6,7 @@ import { documentIdsOf, kindOfStream, recordIdOf } from '../../../domain/events/
 import { catalogEntry } from '../../../domain/records/catalog.ts';
 import type { RecordState } from '../../../domain/records/fold.ts';
 import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
-import { ServiceError } from '../../../platform/errors.ts';
+import { asUnreadable, ServiceError } from '../../../platform/errors.ts';
 import { isUnavailable } from '../../../platform/retry.ts';
 import type { DocumentStore } from '../../../storage/documentStore.ts';
 import { foldStream } from '../queries/records.ts';
@@ -33,7 +33,7 @@ export const undoActions = ['revert', 'void', 'remove', 'created', 'keep', 'bloc
  * What an undo does with a record or document: `revert`: it gets the values from before; `void`: the encounter was created by the
  * selected writes, and is voided; `remove`: the document was removed before, and is again; `created`: the record or document was
  * created by them, and stays, as erasing it is a decision of its own; `keep`: everything was written by others since; `blocked`: it
- * was erased, or its values from before are refused now.
+ * was erased or cannot be read, or its values from before are refused now.
  */
 export type UndoAction = (typeof undoActions)[number];
 
@@ -89,11 +89,25 @@ export function undoWrites(
   const isSelected = selector(selection, caller.requestId);
   return inSelectedStreams(ports.eventLog, caller.workspace, selection, isSelected, {
     after,
-    look: (stream) =>
-      kindOfStream(stream) === 'document'
-        ? undoDocument(ports, caller, stream, isSelected, dryRun)
-        : undoRecord(ports, caller, stream, isSelected, dryRun),
+    look(stream, first) {
+      const isDocument = kindOfStream(stream) === 'document';
+      const undoing = (isDocument ? undoDocument : undoRecord)(ports, caller, stream, isSelected, dryRun);
+      return undoing.catch((error) => unreadable(error, first));
+    },
   });
+}
+
+/** Returns what is said of a stream with an event that cannot be read; rethrows any other error. `first`: its first selected write. */
+function unreadable(error: unknown, { stream, position, revision }: RecordedEvent): UndoneRecord {
+  asUnreadable(error);
+  const kind = kindOfStream(stream);
+  const { encounterId: id, documentId: document_id } =
+    kind === 'document' ? documentIdsOf(stream) : { encounterId: recordIdOf(stream), documentId: undefined };
+  return {
+    ...{ kind, id, ...(document_id !== undefined && { document_id }) },
+    ...{ first: position, version: revision + 1, versions: [], action: 'blocked', fields: [] },
+    problem: 'It has an event that cannot be read.',
+  };
 }
 
 /** Returns what undoing means for a record; undefined when nothing is left to undo. */

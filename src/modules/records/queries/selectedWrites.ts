@@ -73,7 +73,7 @@ export interface SelectedRecord {
 
 /**
  * Calls `look` with each stream whose first selected write, erased ones included, is after the position `after`, in the order of these
- * writes, and yields what it resolves with, some at a time. The log is read no further than what is asked for needs. Rejects with
+ * writes, and with the first one found, and yields what it resolves with, some at a time. The log is read no further than what is asked for needs. Rejects with
  * `unavailable`, and as `look` does.
  */
 export async function* inSelectedStreams<Found extends SelectedRecord>(
@@ -81,17 +81,22 @@ export async function* inSelectedStreams<Found extends SelectedRecord>(
   workspace: string,
   { kinds = subjectKinds }: WriteSelection,
   isSelected: Selector,
-  { after, look }: { after: Position; look(stream: string): Promise<Found | undefined> },
+  {
+    after,
+    look,
+  }: { after: Position; look(stream: string, first: RecordedEvent): Promise<Found | undefined> },
 ): AsyncGenerator<Found[]> {
   const filter = { streamPrefixes: kinds.map((kind) => `${workspace}.${kind}-`) };
   const known = new Set<string>();
   for await (const { events } of followToEnd(eventLog, { after, filter })) {
-    const written = events.filter((event) => isOrErased(event, isSelected)).map(({ stream }) => stream);
-    const streams = [...new Set(written)].filter((stream) => !known.has(stream));
-    for (let from = 0; from < streams.length; from += WAVE) {
-      const wave = streams.slice(from, from + WAVE);
-      for (const stream of wave) known.add(stream);
-      const found = await allInTurns(wave, look);
+    const firsts = events.filter((event) => {
+      if (known.has(event.stream) || !isOrErased(event, isSelected)) return false;
+      known.add(event.stream);
+      return true;
+    });
+    for (let from = 0; from < firsts.length; from += WAVE) {
+      const wave = firsts.slice(from, from + WAVE);
+      const found = await allInTurns(wave, (first) => look(first.stream, first));
       yield found.filter((one) => one !== undefined).filter(({ first }) => first > after);
       await nextTurn();
     }
