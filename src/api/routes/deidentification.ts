@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { exactObject, validate } from '../../domain/records/schema/validation.ts';
 import {
-  type DeidentificationSettings,
   dateChoices,
   deidentificationMethods,
-  methodOf,
   readDeidentification,
   setDeidentification,
+  shownSettings,
   ZIP_AREA,
 } from '../../modules/eventStream/deidentificationSettings.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
@@ -50,11 +49,6 @@ const example: z.infer<typeof settingsSchema> = {
   zip_areas: ['680', '681'],
 };
 
-function shown(settings: DeidentificationSettings): z.infer<typeof settingsSchema> {
-  const { zipAreas: areas, ...others } = settings;
-  return { method: methodOf(settings), ...others, zip_areas: [...areas] };
-}
-
 /** `GET /integration/deidentification`. */
 const readSettings = endpoint({
   ...common,
@@ -66,7 +60,9 @@ const readSettings = endpoint({
   answers: { 200: { description: 'The settings.', schema: settingsSchema, example } },
   handler:
     ({ eventLog }: QueryPorts) =>
-    async (context) => ({ body: shown(await readDeidentification(eventLog, callerOf(context).workspace)) }),
+    async (context) => ({
+      body: shownSettings(await readDeidentification(eventLog, callerOf(context).workspace)),
+    }),
 });
 
 const changesSchema = exactObject({
@@ -99,7 +95,7 @@ const setSettings = endpoint({
       await setDeidentification(ports.eventLog, caller, changes);
       return {};
     });
-    return { body: shown(await readDeidentification(ports.eventLog, callerOf(context).workspace)) };
+    return { body: shownSettings(await readDeidentification(ports.eventLog, callerOf(context).workspace)) };
   },
 });
 

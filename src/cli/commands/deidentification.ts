@@ -6,6 +6,7 @@ import {
   methodOf,
   readDeidentification,
   setDeidentification,
+  shownSettings,
 } from '../../modules/eventStream/deidentificationSettings.ts';
 import { withWorkspace } from '../../server/stores.ts';
 import { CommandError, counted, example, printable, writeJson, writeLine } from '../lib/terminal.ts';
@@ -69,8 +70,7 @@ export function addDeidentificationCommands(deidentification: Command): void {
     .action(({ workspace, json }: { workspace: string; json?: boolean }) =>
       withWorkspace(workspace, async ({ eventLog }) => {
         const settings = await readDeidentification(eventLog, workspace);
-        const { zipAreas, ...others } = settings;
-        if (json) writeJson({ method: methodOf(settings), ...others, zip_areas: [...zipAreas] });
+        if (json) writeJson(shownSettings(settings));
         else for (const line of summaryOf(settings)) writeLine(line);
       }),
     );

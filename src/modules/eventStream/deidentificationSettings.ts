@@ -38,6 +38,11 @@ export function methodOf({ dates }: DeidentificationSettings): DeidentificationM
   return dates === 'shifted' ? 'expert_determination' : 'safe_harbor';
 }
 
+/** Returns the settings as the API and the command line show them. */
+export function shownSettings({ zipAreas, ...others }: DeidentificationSettings) {
+  return { method: methodOf({ zipAreas, ...others }), ...others, zip_areas: [...zipAreas] };
+}
+
 /** What is to be set; what is not given stays as it is. */
 export interface DeidentificationChanges {
   dates?: DateChoice | undefined;
