@@ -88,6 +88,7 @@ describe('finding a record', () => {
       const alone = await startTestService({ ROLES: 'api' });
       const { dashboard: lagging, records: shown } = await startRecordsPages(alone);
       try {
+        await alone.post('/integration/patients', samples.patient());
         await shown.show(`${shown.root}?kind=patients`);
         const answered = shown.page.waitForResponse((response) => response.url().includes('/records'));
         await shown.page.getByRole('link', { name: 'Try again' }).click();
