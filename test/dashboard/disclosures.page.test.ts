@@ -210,3 +210,13 @@ test('an administrator says to whom data go that a key reads, changes it, and th
   ]);
   expect(changes[1]?.metadata.principal.type).toBe('user');
 });
+
+test('an encounter is named by its id and its day', async () => {
+  const visit = { id: phi('encounter'), patient_id: patient.id, date_of_service: '2026-03-14T09:30:00Z' };
+  await service.post('/integration/encounters', visit);
+  const { key } = await service.createKey('clinic', ['read']);
+  await service.as(key).get(`/integration/encounters/${encodeURIComponent(visit.id)}`);
+  const accesses = await accessesBy(service, () => page.goto(`/dashboard${path}/disclosures`));
+  expect((await rows()).join('\n')).toContain(`encounter ${visit.id} of Mar 14, 2026`);
+  expect(accesses.map(({ action, kind }) => `${action} ${kind}`)).toContain('record.list encounter');
+});
