@@ -161,6 +161,7 @@ test.each(dashboardPages)(
     const shown = before.get(path) ?? page;
     if (shown === page) expect((await page.goto(`/dashboard${addressOf(path, things)}`))?.status()).toBe(200);
     expect(await shown.getByRole('heading', { level: 1 }).count()).toBe(1);
+    await shown.locator('[aria-busy]').waitFor({ state: 'detached' });
     await expectGood(shown);
     await takePictures(shown, `page${path.replaceAll(/[/:]+/g, '-')}`);
     expect(Buffer.byteLength(await shown.content())).toBeLessThan(MOST_BYTES);

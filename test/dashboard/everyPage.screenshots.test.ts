@@ -191,6 +191,7 @@ test.each(dashboardPages)('%s has a picture', async (path) => {
   if (shown === page) {
     expect((await page.goto(`/dashboard${addressOf(path, things)}`))?.status()).toBe(200);
   }
+  await shown.locator('[aria-busy]').waitFor({ state: 'detached' });
   writeFileSync(screenshotFile(path), await screenshot(shown));
 });
 

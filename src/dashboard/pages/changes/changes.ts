@@ -52,7 +52,6 @@ import {
   changesSection,
   countSome,
   exportLinks,
-  notAllCounted,
   selectionParameters,
   selectionRoutes,
 } from './selection.ts';
@@ -193,7 +192,7 @@ const MOST_NAMED = 8;
 
 async function counts(names: PrincipalNames, parts: AsyncIterable<ChangedRecord[]>): Promise<Html> {
   const all = new DifferenceCounts();
-  const isAll = await countSome(parts, (record) => all.add(record));
+  const note = await countSome(parts, (record) => all.add(record));
   await names.learn(all.principals);
   const { records, fields, senders } = all.view((principal) => names.nameOf(principal));
   const number = (count = 0) => (count === 0 ? undefined : count.toLocaleString('en-US'));
@@ -231,7 +230,7 @@ ${
   )
 }
 </div>
-${notAllCounted(isAll)}`;
+${note}`;
 }
 
 /** `patient.primary_insurance.policy_number`. */

@@ -38,7 +38,7 @@ export const selectionParameters = ['principal', 'source', 'request', 'from', 't
 
 const PAGE = 50;
 /** Records that are counted: a second of work, or some. */
-export const MOST_COUNTED = 10_000;
+const MOST_COUNTED = 10_000;
 
 export type ChangesPorts = AppPorts & { users: UserDirectory };
 
@@ -162,25 +162,21 @@ async function showCounts<Item extends SelectedRecord>(
   return { page: { title: page.title, section: changesSection, body } };
 }
 
-/** Calls `count` with each item, up to `MOST_COUNTED`; resolves with whether that was all. */
+/** Calls `count` with each item, up to about `most` of them; resolves with the note that these are not all, where they are not. */
 export async function countSome<Item>(
   parts: AsyncIterable<Item[]>,
   count: (item: Item) => void,
-): Promise<boolean> {
+  most = MOST_COUNTED,
+): Promise<Html | undefined> {
   let counted = 0;
   for await (const part of parts) {
     for (const item of part) count(item);
     counted += part.length;
-    if (counted >= MOST_COUNTED) return false;
+    if (counted >= most)
+      return html`<p class="muted">Only the first ${counted.toLocaleString('en-US')} records are counted.</p>`;
   }
-  return true;
+  return undefined;
 }
-
-/** Returns the note below counts that are not those of all. */
-export const notAllCounted = (isAll: boolean): Html | undefined =>
-  isAll
-    ? undefined
-    : html`<p class="muted">Only the first ${MOST_COUNTED.toLocaleString('en-US')} records are counted.</p>`;
 
 async function selectionForm(
   ports: ChangesPorts,

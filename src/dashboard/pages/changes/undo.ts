@@ -29,7 +29,6 @@ import {
   changesPath,
   countSome,
   figure,
-  notAllCounted,
   selectionRoutes,
   selectionSent,
 } from './selection.ts';
@@ -71,12 +70,16 @@ async function counts(
   sent: Readonly<Record<string, string>>,
 ): Promise<Html> {
   const byAction = new Map<UndoAction, number>();
-  const isAll = await countSome(parts, ({ action }) => byAction.set(action, (byAction.get(action) ?? 0) + 1));
+  const note = await countSome(
+    parts,
+    ({ action }) => byAction.set(action, (byAction.get(action) ?? 0) + 1),
+    MOST_UNDONE,
+  );
   const all = written.reduce((sum, action) => sum + (byAction.get(action) ?? 0), 0);
   const button = html`<form method="post" action="${changesPath(workspace, '/undo')}">${csrf}${Object.entries(
     sent,
   ).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-<div class="actions"><button type="submit" class="danger">Undo ${figure(Math.min(all, MOST_UNDONE), 'record')}</button></div></form>`;
+<div class="actions"><button type="submit" class="danger">Undo ${figure(all, 'record')}</button></div></form>`;
   return html`<div class="charts">${table(
     'Records by what is done with them',
     [
@@ -89,8 +92,7 @@ async function counts(
     ],
     undoActions.filter((action) => byAction.has(action)),
   )}</div>
-${notAllCounted(isAll)}
-${all > MOST_UNDONE && html`<p>One undo writes ${figure(MOST_UNDONE, 'record')}; repeat it for the rest.</p>`}
+${note && html`${note}<p>One undo writes ${figure(MOST_UNDONE, 'record')}; repeat it for the rest.</p>`}
 ${all > 0 && (may(admins) ? button : html`<p class="muted">An administrator can apply it.</p>`)}`;
 }
 
