@@ -525,7 +525,7 @@ export async function changesBy(
   return events.filter(({ type }) => !byItself.includes(type));
 }
 
-/** The events that `work` had appended to this service's workspaces, whole. */
+/** The events that `work` had appended to this service's workspaces, whole; without how far webhooks have got, which is noted from time to time. */
 export async function newEvents(
   service: TestService,
   work: () => Promise<unknown>,
@@ -534,5 +534,7 @@ export async function newEvents(
   await work();
   const events = await readAll(service.eventLog, before);
   const suffix = service.workspaceId('');
-  return events.filter(({ metadata }) => metadata?.workspace?.endsWith(suffix));
+  return events.filter(
+    ({ stream, metadata }) => metadata?.workspace?.endsWith(suffix) && !isBookkeeping(stream),
+  );
 }
