@@ -18,10 +18,10 @@ import {
 import { fieldLabel } from '../components/labels.ts';
 import { type DashboardRoute, type Html, html, phiReaders, textOf, type Visit } from '../components/page.ts';
 import { recordsSection } from '../components/recordTable.ts';
-import { code, time } from '../components/text.ts';
+import { time } from '../components/text.ts';
 import { disclosuresPath } from '../components/urls.ts';
 import { described } from './disclosuresPaper.ts';
-import { type ErasedPorts, orErased } from './records/shared.ts';
+import { type ErasedPorts, namedRecord, orErased } from './records/shared.ts';
 
 interface FormPorts extends DisclosurePorts, ErasedPorts {}
 
@@ -46,13 +46,13 @@ function addRoutes(ports: FormPorts): DashboardRoute[] {
       await readRecord(ports, workspace, patient, id);
       return id;
     },
-    question: (id, { workspace, form }, details) => ({
+    question: async (id, visit, details) => ({
       title: 'Add a disclosure',
       section: recordsSection,
-      text: html`A disclosure of data of patient ${code(id)} by telephone, fax, mail, on paper or by other means. It is listed in the accounting of disclosures, and erased with the patient.`,
-      fields: html`${addFields(details)}${termFields(termsSent(form), details)}`,
+      text: html`A disclosure of data of patient ${await namedRecord(ports, visit, { kind: patient.kind, id })} by telephone, fax, mail, on paper or by other means. It is listed in the accounting of disclosures, and erased with the patient.`,
+      fields: html`${addFields(details)}${termFields(termsSent(visit.form), details)}`,
       button: 'Add disclosure',
-      back: accountingOf(workspace, id),
+      back: accountingOf(visit.workspace, id),
     }),
     async make(id, visit) {
       const { caller, form, workspace, notice } = visit;
@@ -105,7 +105,7 @@ function purposeRoutes(ports: FormPorts): DashboardRoute[] {
       return {
         title: 'State the purpose',
         section: recordsSection,
-        text: html`Of the disclosure to ${disclosure.recipient ?? 'a recipient that is not given'}, ${time(new Date(disclosure.disclosed_at).toISOString())}: ${described(disclosure)}. The entry itself stays as it is.`,
+        text: html`Of the disclosure of data of patient ${await namedRecord(ports, visit, { kind: patient.kind, id: patientId })} to ${disclosure.recipient ?? 'a recipient that is not given'}, ${time(new Date(disclosure.disclosed_at).toISOString())}: ${described(disclosure)}. The entry itself stays as it is.`,
         fields: purposeFields({ purpose, purpose_statement }, details),
         button: 'State purpose',
         back: accountingOf(visit.workspace, patientId),

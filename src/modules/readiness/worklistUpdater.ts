@@ -379,7 +379,8 @@ function addDue(encounters: Map<string, Due>, id: string, due: Due): void {
   else {
     const { trigger } = before.trigger.position < due.trigger.position ? due : before;
     const isBilled = before.isBilled === true || due.isBilled === true;
-    encounters.set(id, { ...before, trigger, isOneOfSeveral: true, isBilled });
+    // One that was postponed as another of its visit has no place yet.
+    encounters.set(id, { ...due, ...before, trigger, isOneOfSeveral: true, isBilled });
   }
 }
 

@@ -18,10 +18,9 @@ import {
   type Visit,
 } from '../../components/page.ts';
 import { recordsSection } from '../../components/recordTable.ts';
-import { code } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
 import { billedSummary, changesSince } from '../records/parts.ts';
-import { type ErasedPorts, orErased } from '../records/shared.ts';
+import { type ErasedPorts, namedRecord, orErased } from '../records/shared.ts';
 
 interface AcknowledgePorts extends QueryPorts, ErasedPorts {}
 
@@ -41,14 +40,15 @@ export function acknowledgeBillingRoutes(ports: AcknowledgePorts): DashboardRout
 }
 
 async function question(
-  { eventLog, names }: AcknowledgePorts,
+  ports: AcknowledgePorts,
   readiness: Readiness,
-  { workspace, caller }: Visit,
+  visit: Visit,
   details?: readonly FieldMessage[],
 ): Promise<Confirmation> {
   const { kind, id } = readiness.encounter;
-  const billed = await billedSummary(workspace, names, readiness);
-  await recordAccess(eventLog, caller, readinessAccess(readiness, undefined));
+  const { workspace, caller } = visit;
+  const billed = await billedSummary(workspace, ports.names, readiness);
+  await recordAccess(ports.eventLog, caller, readinessAccess(readiness, undefined));
   const fields = html`<input type="hidden" name="versions" value="${versionsOf(readiness)}">
 ${input({
   name: 'reason',
@@ -62,7 +62,7 @@ ${input({
   return {
     title: 'Acknowledge these changes?',
     section: recordsSection,
-    text: html`${code(id)}. Changes made after the encounter was billed are a finding until it is billed again, or until somebody says why no new claim is needed. Later changes are a new finding.`,
+    text: html`${await namedRecord(ports, visit, readiness.encounter)}. Changes made after the encounter was billed are a finding until it is billed again, or until somebody says why no new claim is needed. Later changes are a new finding.`,
     fields: html`${billed ?? html`<p>It has not been billed.</p>`}
 ${isPossible && fields}`,
     button: isPossible ? 'Acknowledge changes' : undefined,

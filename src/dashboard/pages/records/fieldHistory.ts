@@ -40,6 +40,7 @@ import {
 import { table } from '../../components/tables.ts';
 import { code, empty, time } from '../../components/text.ts';
 import { messagePath, recordPath } from '../../components/urls.ts';
+import { readTitle } from './head.ts';
 import { type ErasedPorts, orErased } from './shared.ts';
 
 /** For all messages that a page reads again. */
@@ -131,21 +132,19 @@ async function fieldPage(ports: FieldPorts, visit: Visit): Promise<Reply> {
   const field = String(req.params.field);
   if (fieldOrder(entry)(field) < 0) throw notFound('Field');
   // About an erased one there is nothing more to show.
-  await readRecord(ports, workspace, entry, id);
+  const view = await readRecord(ports, workspace, entry, id);
+  const { title, accesses } = await readTitle(ports, workspace, entry, view);
   const request = pageRequest({ query: { limit: String(CHANGES_A_PAGE), ...filledQuery(req) } });
   const history = await readFieldHistory(ports, workspace, entry, id, field, request);
-  await recordAccess(ports.eventLog, caller, {
-    action: 'record.history',
-    kind: entry.kind,
-    record_id: id,
-    query: { field, ...request },
-  });
+  const query = { field, ...request };
+  const access = { action: 'record.history', kind: entry.kind, record_id: id, query } as const;
+  await recordAccess(ports.eventLog, caller, access, ...accesses);
   const known = ports.directory.known.workspaces.get(workspace);
   const origins = known && (await fieldOrigins(ports, known, { kind: entry.kind, id }, history.items));
   const path = recordPath(workspace, entry.kind, id);
   const body = html`${recordCrumbs(workspace, entry, id)}
 <h1>${fieldLabel(field)}</h1>
-<p>Every version that changed this field, newest first.</p>
+<p>${title}: every version that changed this field, newest first.</p>
 ${changeTable(path, history, origins)}
 ${pageLinks(req, { token: history.next_page_token, isShort: history.items.length < CHANGES_A_PAGE })}`;
   return { page: { title: 'History of a field', section: recordsSection, body } };

@@ -30,7 +30,7 @@ import {
 import { who } from '../../components/people.ts';
 import { erasedBanner } from '../../components/records.ts';
 import { kindOf, recordCrumbs, recordsSection, unlessBehind } from '../../components/recordTable.ts';
-import { badge, code, dayText, time, tryAgain } from '../../components/text.ts';
+import { badge, bdi, code, dayText, time, tryAgain } from '../../components/text.ts';
 import { answerPath, disclosuresPath, documentsPath, recordPath, seenPath } from '../../components/urls.ts';
 import { accessesTo, itemList } from './timelineItems.ts';
 
@@ -169,6 +169,19 @@ export async function readReferredNames(
     kinds.flatMap((kind) => referredIds({ ...entry, references }, record, kind).map((id) => ({ kind, id }))),
   );
   return readNames(ports, workspace, referred);
+}
+
+/** Resolves with a record by its name and id; the audit trail has the read of the name. */
+export async function namedRecord(
+  ports: QueryPorts,
+  { workspace, caller }: Visit,
+  record: { kind: string; id: string },
+): Promise<Html> {
+  const { names, accesses } = await readNames(ports, workspace, [record]);
+  const [first, ...others] = accesses;
+  if (first) await recordAccess(ports.eventLog, caller, first, ...others);
+  const name = names?.nameOf(record.kind, record.id);
+  return name === undefined ? code(record.id) : html`<strong>${bdi(name)}</strong> ${code(record.id)}`;
 }
 
 /** Reads the names of these records; an encounter is called by its patient and day. */
