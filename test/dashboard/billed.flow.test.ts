@@ -86,7 +86,10 @@ onEmbeddedEngines((start) => {
     const accesses = await accessesBy(service, async () => {
       expect(await appendedBy(service, async () => (question = await show(questionOf(claim))))).toEqual([]);
     });
-    expect(accesses).toMatchObject([{ action: 'record.readiness', record_id: claim.encounter.id }]);
+    expect(accesses).toMatchObject([
+      { action: 'record.readiness', record_id: claim.encounter.id },
+      { action: 'record.list', kind: 'patient', query: { fields: 'name' } },
+    ]);
     expect(question).toContain('versions 1 and 2</a>');
     const reason = phi('Accepted as it was');
     await movePatient(claim);

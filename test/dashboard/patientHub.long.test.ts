@@ -135,7 +135,7 @@ onEmbeddedEngines((start) => {
   test('a copy for the patient is downloaded, and is a disclosure to whom it is handed', async () => {
     const { patient } = await sendPatient();
     const path = `${pathOf('patients', patient.id)}/copy`;
-    expect((await shown(path)).accesses).toEqual([]);
+    expect((await shown(path)).accesses).toEqual([['record.list', 'patient']]);
     const accesses = await accessesBy(service, async () => {
       const { status, headers, text } = await visitor.post(path, { recipient: ' The guardian ' });
       expect({ status, type: headers['content-type'], begin: text.slice(0, 2) }).toEqual({
