@@ -1,5 +1,5 @@
 /** Words in field names that are written differently for people. */
-const pluralForms: Record<string, string> = {
+const spellings: Record<string, string> = {
   id: 'ID',
   npi: 'NPI',
   ssn: 'SSN',
@@ -22,7 +22,7 @@ export function fieldLabel(field: string): string {
         ? String(Number(name) + 1)
         : name
             .split('_')
-            .map((word) => pluralForms[word] ?? word)
+            .map((word) => spellings[word] ?? word)
             .join(' '),
     )
     .join(', ');

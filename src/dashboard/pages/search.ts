@@ -240,7 +240,7 @@ ${kind !== undefined && html`<li><a href="/dashboard${searchPath(workspace, numb
 </ul></div>`;
 }
 
-/** Columns of what tells the results of a kind apart. */
+/** Columns for the fields that distinguish results of one kind. */
 const MOST_COLUMNS = 2;
 
 /** Returns what was found of a kind; `isPart`: there may be more, on a page of its own. */

@@ -59,7 +59,8 @@ export const undoList = (
   read: (after) => undoWrites(ports, caller, selection, { dryRun, after }),
 });
 
-const accessTo = ({ action, selection }: SelectedList<SelectedRecord>) => ({
+/** Returns the access that a read of a list is, for the audit trail. */
+export const accessTo = ({ action, selection }: SelectedList<SelectedRecord>) => ({
   action,
   query: { ...selection },
 });

@@ -6,6 +6,7 @@ import type { PrincipalNames } from '../records/queries/principalNames.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import type { LaterWrite } from '../records/queries/selectedWrites.ts';
 import {
+  accessTo,
   type ChangeFormat,
   cell,
   differencesList,
@@ -46,7 +47,7 @@ export async function recordedDifferences(
   selection: DifferenceSelection,
 ): Promise<Differences> {
   const list = differencesList(ports.eventLog, caller, selection);
-  await recordAccess(ports.eventLog, caller, { action: list.action, query: { ...selection } });
+  await recordAccess(ports.eventLog, caller, accessTo(list));
   return {
     async counts() {
       const counts = new DifferenceCounts();

@@ -161,7 +161,8 @@ export function beginningOfYear(time: string): string {
 
 type Pseudonym = DeidentifyContext['pseudonym'];
 
-interface Narrowing {
+/** What an event is narrowed by. */
+interface NarrowingBasis {
   workspace: string;
   epoch: number;
   settings: DeidentificationSettings;
@@ -176,7 +177,7 @@ function narrow(
   view: NarrowedView,
   event: CloudEvent,
   record: Readonly<Record<string, unknown>>,
-  { workspace, epoch, settings, pseudonym, shiftOf }: Narrowing,
+  { workspace, epoch, settings, pseudonym, shiftOf }: NarrowingBasis,
 ): CloudEvent {
   const feedType = byType.get(event.type);
   if (feedType === undefined) throw new Error('not an event of the stream');

@@ -24,7 +24,7 @@ interface Found {
 
 /**
  * Returns the read models for a process that queries them. `onAwaited` is called when the position of a projection's
- * read model is queried: whoever asks is waiting for it to advance, unless `isAwaited` is false.
+ * read model is queried: the caller waits for it to advance, unless `isAwaited` is false.
  *
  * They return nothing of a projection's read model that was not built from this log, or that the log no longer has:
  * that is `unavailable` until the projector has begun to rebuild it.

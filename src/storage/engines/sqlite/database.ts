@@ -27,8 +27,8 @@ export const BUSY_MS = 2_500;
 const LOOK_MS = 8;
 
 /**
- * Begins a transaction that writes, once nobody else does. In a longer wait SQLite looks only every 100 ms: whoever commits again and
- * again, as an erasure in another process does, would keep everyone else out for seconds. Throws SQLite's errors.
+ * Begins a transaction that writes, once nobody else does. In a longer wait SQLite retries only every 100 ms: a process that commits
+ * without a pause, as an erasure does, would keep all others out for seconds. Throws SQLite's errors.
  */
 export function beginImmediate(db: DatabaseSync): void {
   db.exec(`PRAGMA busy_timeout = ${LOOK_MS}`);
