@@ -55,8 +55,8 @@ onEmbeddedEngines((start) => {
         .slice(0, 2)
         .map((line) => line.split(',').slice(0, 9)),
     ).toEqual([
-      ['kind', 'id', 'document_id', 'created', 'erased', 'field', 'from', 'to', 'version'],
-      ['patient', patient.id, '', 'no', 'no', 'city', patient.city, bad, '2'],
+      ['kind', 'id', 'document_id', 'created', 'erased', 'unreadable', 'field', 'from', 'to'],
+      ['patient', patient.id, '', 'no', 'no', 'no', 'city', patient.city, bad],
     ]);
     const changes = accesses.filter(({ action }) => action === 'record.changes');
     expect(changes.map(({ action, kind }) => [action, kind])).toEqual(

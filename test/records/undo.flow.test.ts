@@ -345,6 +345,15 @@ onEveryEngine((start) => {
     const ofNewerVersion = { id: uuidv7(), type, data, metadata: { ...metadata, schemaVersion: 99 } };
     await service.eventLog.append(stream, ofNewerVersion, 'any');
     const ids = [unread.id, other.id];
+    const changed = await runInWorkspace(service, 'changes', '--principal', keyId, '--json');
+    expect([changed.code, changed.stderr]).toEqual([
+      1,
+      `patient ${unread.id} has an event that cannot be read.\n`,
+    ]);
+    expect(JSON.parse(changed.stdout)).toMatchObject([
+      { id: unread.id, unreadable: true, fields: [] },
+      { id: other.id, unreadable: false, fields: [{ field: 'city' }] },
+    ]);
     const appended = await appendedBy(service, async () => {
       const { code, stderr, records } = await undone('apply', ids, '--key', keyId);
       expect({ code, stderr }).toEqual({ code: 1, stderr: '' });

@@ -4,7 +4,10 @@ import { verifyWorkspace } from '../../src/modules/integrity/verify.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 
 import { hl7Message } from '../integrations/hl7Messages.ts';
+import { linesAsked, nextMoment } from '../support/asOf.ts';
+import { runInWorkspace } from '../support/cli.ts';
 import { answerOf, BATCH, type TestResponse } from '../support/client.ts';
+import { signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { eventsOf } from '../support/log.ts';
 import {
@@ -163,4 +166,54 @@ test('an event of another workspace in the stream of a record is not served, and
   await readModels.close();
   const place = { stream, version: 2, eventId: forged.id };
   expect(difference).toMatchObject({ what: 'misplaced', ...place });
+});
+
+test('changes, a comparison and the plan of an undo name a record with a damaged version, and go on with the others', async () => {
+  const { id: keyId, key } = await service.createKey('clinic', ['write', 'read']);
+  const [damaged, sound] = [samples.patient(), samples.patient()];
+  for (const patient of [damaged, sound]) await service.as(key).post(paths.patient, patient);
+  const since = await nextMoment();
+  for (const patient of [damaged, sound])
+    await service.as(key).post(paths.patient, { ...patient, city: 'Lincoln' });
+  const until = await nextMoment();
+  await damage(`${service.workspaceId('clinic')}.patient-${damaged.id}`, 1);
+
+  const problem = `patient ${damaged.id} has an event that cannot be read.\n`;
+  const change = { field: 'city', from: null, to: 'Lincoln' };
+  const bySender = ['--principal', keyId, '--since', since];
+  const changes = await runInWorkspace(service, 'changes', ...bySender, '--json');
+  expect(changes).toMatchObject({ code: 1, stderr: problem });
+  expect(JSON.parse(changes.stdout)).toMatchObject([
+    { id: damaged.id, created: false, erased: false, unreadable: true, versions: [], fields: [] },
+    { id: sound.id, unreadable: false, fields: [change] },
+  ]);
+  const csv = await runInWorkspace(service, 'changes', ...bySender);
+  expect(csv.stdout).toContain(`patient,${damaged.id},,no,no,yes,`);
+
+  const lines = await linesAsked(service.as(key), `/integration/diff?since=${since}&until=${until}`);
+  expect(lines.filter(({ id }) => [damaged.id, sound.id].includes(id as string))).toEqual([
+    { kind: 'patient', id: damaged.id, change: 'unreadable', fields: [] },
+    expect.objectContaining({ id: sound.id, change: 'changed', fields: [expect.objectContaining(change)] }),
+  ]);
+  expect(lines.at(-1)).toMatchObject({ end: { records: { patient: { changed: 1, unreadable: 1 } } } });
+  const diff = (from: string, to: string, format: string) =>
+    runInWorkspace(service, 'diff', '--since', from, '--until', to, '--format', format);
+  const table = await diff(since, until, 'table');
+  expect(table).toMatchObject({ code: 1, stderr: problem });
+  expect(table.stdout).toContain(`patient ${damaged.id}: unreadable`);
+  expect((await diff(since, until, 'csv')).stdout).toContain(`patient,${damaged.id},,unreadable,`);
+
+  const { visitor } = await signedIn(service, 'compliance');
+  for (const page of ['', '/diff', '/diff/counts']) {
+    const query = new URLSearchParams({ from: since, to: until });
+    const path = `/workspaces/${service.workspaceId('clinic')}/changes${page}?${query}`;
+    expect((await visitor.get(path)).text).toMatch(/unreadable/i);
+  }
+
+  const selection = ['--key', keyId, '--since', since, '--json'];
+  const plan = JSON.parse((await runInWorkspace(service, 'undo', 'plan', ...selection)).stdout);
+  expect(plan).toMatchObject([
+    { id: damaged.id, action: 'blocked', problem: 'It has an event that cannot be read.' },
+    { id: sound.id, action: 'revert' },
+  ]);
 });

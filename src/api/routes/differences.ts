@@ -86,7 +86,7 @@ const exampleLines = [
   },
   {
     end: {
-      records: { patient: { created: 0, changed: 1, removed: 0, erased: 0 } },
+      records: { patient: { created: 0, changed: 1, removed: 0, erased: 0, unreadable: 0 } },
       fields: { 'patient.city': 1 },
       senders: [{ principal: exampleSender.principal, records: 1, fields: 1 }],
     },
@@ -104,8 +104,9 @@ export const readDiff = endpoint({
     `of it (${differences.map((one) => `\`${one}\``).join(', ')}), and each field with both values, and its last write in between. ` +
     'Only the result counts: a field that was changed and changed back is no difference, and neither is a document that was uploaded and ' +
     'removed. A record that was created and voided is created. Of a record that was erased in between, only that is reported; ' +
-    'nothing of one that was erased later. The first line has both moments. The last one, `end`, has the counts by kind, field and ' +
-    'sender; if it is missing, the response is incomplete. Every event recorded since `since` is read.',
+    'nothing of one that was erased later. `unreadable`: it has an event that cannot be read, so what changed is unknown. ' +
+    'The first line has both moments. The last one, `end`, has the counts by kind, field and sender; if it is missing, the ' +
+    'response is incomplete. Every event recorded since `since` is read.',
   tag: 'Requests',
   permission: ['read', ...subjectKinds.flatMap((kind) => onKind('read', kind).slice(1))],
   query: differencesQuerySchema,

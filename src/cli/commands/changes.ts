@@ -6,14 +6,27 @@ import {
   changesText,
   recordedParts,
 } from '../../modules/audit/changes.ts';
+import type { ChangedRecord } from '../../modules/records/queries/changes.ts';
 import { withReadModels, withWorkspace } from '../../server/stores.ts';
 import { addFormatOptions } from '../lib/options.ts';
-import { example, print } from '../lib/terminal.ts';
+import { example, fail, print, printable } from '../lib/terminal.ts';
 import { addWriteSelection, type WriteSelectionOptions, writeSelectionOf } from '../lib/writeSelection.ts';
 
 interface ChangesOptions extends WriteSelectionOptions {
   principal?: string;
   format: ChangeFormat;
+}
+
+/** Yields records as they come; the command fails for each that cannot be read, and goes on. */
+export async function* reportUnreadable(
+  parts: AsyncIterable<ChangedRecord[]>,
+): AsyncGenerator<ChangedRecord[]> {
+  for await (const records of parts) {
+    for (const { kind, id, document_id = '', unreadable } of records)
+      if (unreadable)
+        fail(`${printable(`${kind} ${id} ${document_id}`.trimEnd())} has an event that cannot be read.`);
+    yield records;
+  }
 }
 
 async function showChanges(options: ChangesOptions, command: Command): Promise<void> {
@@ -23,7 +36,9 @@ async function showChanges(options: ChangesOptions, command: Command): Promise<v
     withReadModels((readModels) =>
       print(
         changesText(
-          recordedParts({ eventLog, readModels }, caller, changesList(eventLog, caller, selection)),
+          reportUnreadable(
+            recordedParts({ eventLog, readModels }, caller, changesList(eventLog, caller, selection)),
+          ),
           names,
           format,
         ),

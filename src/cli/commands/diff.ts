@@ -17,6 +17,7 @@ import type { ReadModels } from '../../storage/readModels.ts';
 import { addFormatOptions, parseMoment } from '../lib/options.ts';
 import { addOutOptions, type OutOptions, requireOut, writeReport } from '../lib/reportFile.ts';
 import { counted, example, fittingLine, print, printable } from '../lib/terminal.ts';
+import { reportUnreadable } from './changes.ts';
 
 const formats = ['table', ...changeFormats] as const;
 
@@ -38,7 +39,8 @@ async function showDiff(options: DiffOptions, command: Command): Promise<void> {
   await withWorkspace(workspace, ({ eventLog, names, caller }) => {
     const show = async (readModels: ReadModels) => {
       const ports = { eventLog, readModels };
-      const compared = await recordedDifferences(ports, caller, selection);
+      const { counts, parts } = await recordedDifferences(ports, caller, selection);
+      const compared = { counts, parts: () => reportUnreadable(parts()) };
       const texts =
         format === 'table'
           ? tableOf(compared, names, selection)

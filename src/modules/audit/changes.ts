@@ -128,7 +128,8 @@ export const changeFormats = ['csv', 'json'] as const;
 export type ChangeFormat = (typeof changeFormats)[number];
 
 const header = [
-  ...['kind', 'id', 'document_id', 'created', 'erased', 'field', 'from', 'to', 'version', 'changed_at'],
+  ...['kind', 'id', 'document_id', 'created', 'erased', 'unreadable'],
+  ...['field', 'from', 'to', 'version', 'changed_at'],
   ...['principal_type', 'principal_id', 'principal_name'],
   ...[
     'since_version',
@@ -141,8 +142,8 @@ const header = [
 ];
 
 /**
- * Yields what writes changed as a file, several lines at a time: CSV with one line per field, and one for a record that was erased;
- * or a JSON array of records. It has values of records. Rejects as `parts` does, and with `unavailable`.
+ * Yields what writes changed as a file, several lines at a time: CSV with one line per field, and one for a record that was erased
+ * or cannot be read; or a JSON array of records. It has values of records. Rejects as `parts` does, and with `unavailable`.
  */
 export async function* changesText(
   parts: AsyncIterable<readonly ChangedRecord[]>,
@@ -169,8 +170,9 @@ export async function* changesText(
 
 export type NameOf = (principal: Principal) => string | undefined;
 
-function linesOf({ kind, id, document_id, created, erased, fields }: ChangedRecord, nameOf: NameOf): string {
-  const about = [kind, id, document_id, yesOrNo(created), yesOrNo(erased)];
+function linesOf(record: ChangedRecord, nameOf: NameOf): string {
+  const { kind, id, document_id, fields } = record;
+  const about = [kind, id, document_id, ...[record.created, record.erased, record.unreadable].map(yesOrNo)];
   const cells = ({ field, from, to, version, at, principal, since }: ChangedField) => [
     ...[field, cell(from), cell(to), version, at, principal.type, principal.id, nameOf(principal)],
     ...[since?.version, since?.at],

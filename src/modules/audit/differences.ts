@@ -17,12 +17,16 @@ import {
 } from './changes.ts';
 import { recordAccess } from './recordAccess.ts';
 
-/** What became of a record or document between two moments; `removed`: only of a document. */
-export const differences = ['created', 'changed', 'removed', 'erased'] as const;
+/**
+ * What became of a record or document between two moments; `removed`: only of a document; `unreadable`: it has an event that cannot be
+ * read.
+ */
+export const differences = ['created', 'changed', 'removed', 'erased', 'unreadable'] as const;
 export type Difference = (typeof differences)[number];
 
 /** Returns what became of a record or document. */
-export function differenceOf({ kind, erased, created, fields }: ChangedRecord): Difference {
+export function differenceOf({ kind, unreadable, erased, created, fields }: ChangedRecord): Difference {
+  if (unreadable) return 'unreadable';
   if (erased) return 'erased';
   if (created) return 'created';
   const isRemoved = kind === 'document' && fields.some(({ field, to }) => field === 'file' && to === null);
@@ -138,7 +142,7 @@ const header = [
 
 /**
  * Yields differences as a file, several lines at a time: a JSON object with the counts and the records; or CSV, with a line for each
- * field and each record that was erased, and without counts. It has values of records. Rejects with `unavailable`.
+ * field and each record that was erased or cannot be read, and without counts. It has values of records. Rejects with `unavailable`.
  */
 export async function* differencesText(
   compared: Differences,
@@ -172,7 +176,8 @@ function differenceLines(record: ChangedRecord, nameOf: NameOf): string {
   const by = ({ version, at, principal }: LaterWrite) => [
     ...[version, at, principal.type, principal.id, nameOf(principal)],
   ];
-  if (record.erased) return csvLine([...about, '', '', '', ...(record.erasure ? by(record.erasure) : [])]);
+  if (record.erased || record.unreadable)
+    return csvLine([...about, '', '', '', ...(record.erasure ? by(record.erasure) : [])]);
   return record.fields
     .map((change) => csvLine([...about, change.field, cell(change.from), cell(change.to), ...by(change)]))
     .join('');

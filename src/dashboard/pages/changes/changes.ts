@@ -13,6 +13,7 @@ import {
   recordedParts,
 } from '../../../modules/audit/changes.ts';
 import {
+  type Difference,
   DifferenceCounts,
   differenceOf,
   differences,
@@ -138,7 +139,13 @@ const fileRoute = (
   query: [...selectionParameters, 'format'],
 });
 
-const tones = { created: 'good', changed: 'neutral', removed: 'bad', erased: 'bad' } as const;
+const tones = {
+  created: 'good',
+  changed: 'neutral',
+  removed: 'bad',
+  erased: 'bad',
+  unreadable: 'bad',
+} as const;
 
 function changeColumns(
   names: PrincipalNames,
@@ -195,13 +202,15 @@ async function counts(names: PrincipalNames, parts: AsyncIterable<ChangedRecord[
   const note = await countSome(parts, (record) => all.add(record));
   await names.learn(all.principals);
   const { records, fields, senders } = all.view((principal) => names.nameOf(principal));
+  const isAny = (one: Difference) => Object.values(records).some((of) => (of[one] ?? 0) > 0);
+  const shown = differences.filter((one) => one !== 'unreadable' || isAny(one));
   const number = (count = 0) => (count === 0 ? undefined : count.toLocaleString('en-US'));
   return html`<div class="charts">
 ${table<[string, Record<string, number>]>(
   'Records by kind',
   [
     { title: 'Kind', isHeader: true, cell: ([kind]) => titleOf(kind) },
-    ...differences.map((one) => ({
+    ...shown.map((one) => ({
       title: titleOf(one),
       isNumber: true,
       cell: ([, of]: [string, Record<string, number>]) => number(of[one]),

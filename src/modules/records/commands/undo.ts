@@ -6,7 +6,7 @@ import { documentIdsOf, kindOfStream, recordIdOf } from '../../../domain/events/
 import { catalogEntry } from '../../../domain/records/catalog.ts';
 import type { RecordState } from '../../../domain/records/fold.ts';
 import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
-import { asUnreadable, ServiceError } from '../../../platform/errors.ts';
+import { ServiceError } from '../../../platform/errors.ts';
 import { isUnavailable } from '../../../platform/retry.ts';
 import type { DocumentStore } from '../../../storage/documentStore.ts';
 import { foldStream } from '../queries/records.ts';
@@ -23,6 +23,7 @@ import {
   selectedOf,
   selector,
   type Unmade,
+  unreadableSubject,
   type WriteSelection,
 } from '../queries/selectedWrites.ts';
 import { receiveFile, removeDocument, uploadDocument } from './documents.ts';
@@ -92,22 +93,12 @@ export function undoWrites(
     look(stream, first) {
       const isDocument = kindOfStream(stream) === 'document';
       const undoing = (isDocument ? undoDocument : undoRecord)(ports, caller, stream, isSelected, dryRun);
-      return undoing.catch((error) => unreadable(error, first));
+      return undoing.catch((error) => ({
+        ...{ ...unreadableSubject(error, first), version: first.revision + 1, action: 'blocked', fields: [] },
+        problem: 'It has an event that cannot be read.',
+      }));
     },
   });
-}
-
-/** Returns what is said of a stream with an event that cannot be read; rethrows any other error. `first`: its first selected write. */
-function unreadable(error: unknown, { stream, position, revision }: RecordedEvent): UndoneRecord {
-  asUnreadable(error);
-  const kind = kindOfStream(stream);
-  const { encounterId: id, documentId: document_id } =
-    kind === 'document' ? documentIdsOf(stream) : { encounterId: recordIdOf(stream), documentId: undefined };
-  return {
-    ...{ kind, id, ...(document_id !== undefined && { document_id }) },
-    ...{ first: position, version: revision + 1, versions: [], action: 'blocked', fields: [] },
-    problem: 'It has an event that cannot be read.',
-  };
 }
 
 /** Returns what undoing means for a record; undefined when nothing is left to undo. */

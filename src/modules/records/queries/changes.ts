@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Position, RecordedEvent } from '../../../domain/events/event.ts';
-import { documentIdsOf, kindOfStream, recordIdOf } from '../../../domain/events/streams.ts';
+import { kindOfStream } from '../../../domain/events/streams.ts';
 import { catalogEntry } from '../../../domain/records/catalog.ts';
 import type { DocumentState } from '../../../domain/records/document.ts';
 import { diffFields, dottedFields, type RecordState } from '../../../domain/records/fold.ts';
@@ -18,7 +18,9 @@ import {
   type Selector,
   selectedOf,
   selector,
+  subjectOf,
   type Unmade,
+  unreadableSubject,
   type WriteSelection,
   writeOf,
 } from './selectedWrites.ts';
@@ -39,6 +41,8 @@ export interface ChangedRecord extends SelectedRecord {
   /** Whether the selected writes created it, and whether what they wrote was erased. */
   created: boolean;
   erased: boolean;
+  /** Whether it has an event that cannot be read, so that what changed is unknown. */
+  unreadable: boolean;
   /** The erasure, if it was erased and not written since. */
   erasure?: LaterWrite;
   fields: ChangedField[];
@@ -60,9 +64,23 @@ export function readChanges(
     ...{ isSelected, isWanted: () => true },
     isErased: ({ wasErased }) => wasErased,
   };
-  return inSelectedStreams(eventLog, workspace, selection, isSelected, {
+  return changesInStreams(eventLog, workspace, selection, question, after);
+}
+
+function changesInStreams(
+  eventLog: EventLog,
+  workspace: string,
+  selection: WriteSelection,
+  question: Question,
+  after: Position,
+): AsyncGenerator<ChangedRecord[]> {
+  return inSelectedStreams(eventLog, workspace, selection, question.isSelected, {
     after,
-    look: (stream) => streamChanges(eventLog, stream, question),
+    look: (stream, first) =>
+      streamChanges(eventLog, stream, question).catch((error) => ({
+        ...{ ...unreadableSubject(error, first), unreadable: true },
+        ...{ created: false, erased: false, fields: [] },
+      })),
   });
 }
 
@@ -88,20 +106,16 @@ async function streamChanges(
   const kind = kindOfStream(stream);
   const isWanted = ({ recordedAt }: RecordedEvent) => until === undefined || recordedAt <= until;
   if (kind === 'document') {
-    const { encounterId, documentId } = documentIdsOf(stream);
     const unmade = await foldStream(eventLog, stream, documentFold(isSelected), { isWanted });
-    const about = { kind, id: encounterId, document_id: documentId };
-    return unmade && changesOf(about, unmade, documentFields(unmade.state), question);
+    return unmade && changesOf(stream, unmade, documentFields(unmade.state), question);
   }
   const unmade = await foldStream(eventLog, stream, recordFold(catalogEntry(kind), isSelected), { isWanted });
-  return (
-    unmade && changesOf({ kind, id: recordIdOf(stream) }, unmade, dottedFields(unmade.state.fields), question)
-  );
+  return unmade && changesOf(stream, unmade, dottedFields(unmade.state.fields), question);
 }
 
 /** Undefined when every selected write was without effect. `now`: the values, by the dotted names of their fields. */
 function changesOf(
-  about: Pick<ChangedRecord, 'kind' | 'id' | 'document_id'>,
+  stream: string,
   unmade: AnyUnmade,
   now: ReadonlyMap<string, unknown>,
   { isWanted, isErased }: Question,
@@ -118,7 +132,8 @@ function changesOf(
   });
   if (fields.length === 0 && !erased) return undefined;
   return {
-    ...{ ...about, ...selectedOf(unmade), created: isCreated, erased, fields },
+    ...{ ...subjectOf(stream), ...selectedOf(unmade) },
+    ...{ created: isCreated, erased, unreadable: false, fields },
     ...(erasure && { erasure: laterWrite(erasure) }),
   };
 }
@@ -146,8 +161,6 @@ export function readDifferences(
     isErased: ({ erasure }) =>
       erasure !== undefined && isSelected(writeOf(erasure)) && isBy(writeOf(erasure)),
   };
-  return inSelectedStreams(eventLog, workspace, kinds ? { kinds } : {}, isSelected, {
-    after,
-    look: (stream) => streamChanges(eventLog, stream, question),
-  });
+  const written = { since, until, ...(kinds && { kinds }) };
+  return changesInStreams(eventLog, workspace, written, question, after);
 }

@@ -1,11 +1,19 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { dataAs, type Position, type Principal, type RecordedEvent } from '../../../domain/events/event.ts';
+import {
+  dataAs,
+  eventIdTime,
+  type Position,
+  type Principal,
+  type RecordedEvent,
+} from '../../../domain/events/event.ts';
 import { type RecordErased, tombstoneTypes, type Written } from '../../../domain/events/payloads.ts';
+import { documentIdsOf, kindOfStream, recordIdOf } from '../../../domain/events/streams.ts';
 import { upcast } from '../../../domain/events/upcasting.ts';
 import { subjectKinds } from '../../../domain/records/catalog.ts';
 import { type DocumentState, evolveDocument } from '../../../domain/records/document.ts';
 import { changedFields, evolveRecord, mergeFields, type RecordState } from '../../../domain/records/fold.ts';
 import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
+import { asUnreadable } from '../../../platform/errors.ts';
 import { type EventLog, followToEnd } from '../../../storage/eventLog.ts';
 import { allInTurns } from './records.ts';
 
@@ -71,29 +79,32 @@ export interface SelectedRecord {
   versions: { version: number; position: Position }[];
 }
 
+/** The place of an event in its stream and in the log. */
+type EventPlace = Pick<RecordedEvent, 'stream' | 'revision' | 'position'>;
+
 /**
  * Calls `look` with each stream whose first selected write, erased ones included, is after the position `after`, in the order of these
- * writes, and with the first one found, and yields what it resolves with, some at a time. The log is read no further than what is asked for needs. Rejects with
+ * writes, and with the place of the first one found, and yields what it resolves with, some at a time. An event that cannot be read
+ * counts as selected, unless its id was made at another time. The log is read no further than what is asked for needs. Rejects with
  * `unavailable`, and as `look` does.
  */
 export async function* inSelectedStreams<Found extends SelectedRecord>(
   eventLog: EventLog,
   workspace: string,
-  { kinds = subjectKinds }: WriteSelection,
+  { kinds = subjectKinds, since, until }: WriteSelection,
   isSelected: Selector,
-  {
-    after,
-    look,
-  }: { after: Position; look(stream: string, first: RecordedEvent): Promise<Found | undefined> },
+  { after, look }: { after: Position; look(stream: string, first: EventPlace): Promise<Found | undefined> },
 ): AsyncGenerator<Found[]> {
   const filter = { streamPrefixes: kinds.map((kind) => `${workspace}.${kind}-`) };
   const known = new Set<string>();
-  for await (const { events } of followToEnd(eventLog, { after, filter })) {
-    const firsts = events.filter((event) => {
-      if (known.has(event.stream) || !isOrErased(event, isSelected)) return false;
-      known.add(event.stream);
-      return true;
-    });
+  const [begin, end] = [Date.parse(since ?? '1970-01-01'), Date.parse(until ?? '9999-12-31')];
+  const mayBeMadeThen = (made: number) => made === 0 || (made >= begin && made <= end);
+  for await (const { events, unreadable = [] } of followToEnd(eventLog, { after, filter })) {
+    const selected: EventPlace[] = events.filter((event) => isOrErased(event, isSelected));
+    const places = selected.concat(unreadable.filter(({ id }) => mayBeMadeThen(eventIdTime(id))));
+    const firsts = places
+      .toSorted((one, other) => one.position - other.position)
+      .filter(({ stream }) => !known.has(stream) && known.add(stream));
     for (let from = 0; from < firsts.length; from += WAVE) {
       const wave = firsts.slice(from, from + WAVE);
       const found = await allInTurns(wave, (first) => look(first.stream, first));
@@ -101,6 +112,20 @@ export async function* inSelectedStreams<Found extends SelectedRecord>(
       await nextTurn();
     }
   }
+}
+
+/** Returns what the stream of a record or document is about. */
+export function subjectOf(stream: string): Pick<SelectedRecord, 'kind' | 'id' | 'document_id'> {
+  const kind = kindOfStream(stream);
+  if (kind !== 'document') return { kind, id: recordIdOf(stream) };
+  const { encounterId: id, documentId: document_id } = documentIdsOf(stream);
+  return { kind, id, document_id };
+}
+
+/** Returns what is known of a stream with an event that cannot be read; rethrows any other error. `first`: its first selected write. */
+export function unreadableSubject(error: unknown, { stream, position }: EventPlace): SelectedRecord {
+  asUnreadable(error);
+  return { ...subjectOf(stream), first: position, versions: [] };
 }
 
 /** Whether an event is a selected write, or says that one was erased. */
