@@ -44,6 +44,7 @@ import { answerRoutes } from './pages/readiness/answer.ts';
 import { scorecardRoutes } from './pages/readiness/scorecard.ts';
 import { simulationRoutes } from './pages/readiness/simulation.ts';
 import { worklistRoutes } from './pages/readiness/worklist.ts';
+import { reasonRoutes } from './pages/reason.ts';
 import { breakGlassRoutes } from './pages/records/breakGlass.ts';
 import { recordCertificateRoutes } from './pages/records/certificate.ts';
 import { recordCompareRoutes, recordPrintRoutes } from './pages/records/compare.ts';
@@ -132,6 +133,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordCertificateRoutes(ports),
     ...recordProofRoutes(ports),
     ...breakGlassRoutes(ports),
+    ...reasonRoutes(),
     ...recordStateRoutes(ports),
     ...changesRoutes(ports),
     ...undoRoutes(ports),

@@ -71,6 +71,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /system',
     'post /workspaces/:workspace/first-steps/dismiss',
     ...both('/workspaces/:workspace/notifications'),
+    ...both('/workspaces/:workspace/reason'),
     'get /workspaces/:workspace/events',
     'get /workspaces/:workspace/events/news',
     'post /workspaces/:workspace/records/:kind/:id/break-glass',

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { termsOf } from '../../domain/events/payloads.ts';
 import { subjectKinds } from '../../domain/records/catalog.ts';
-import { parseTerms } from '../../modules/audit/disclosureTerms.ts';
+import { parseTerms, withTerms } from '../../modules/audit/disclosureTerms.ts';
 import { exportEvents, recordExport, startOfExport } from '../../modules/integrity/export.ts';
 import {
   ExportFile,
@@ -19,7 +19,7 @@ import { ofFile } from '../lib/files.ts';
 import { parseInstant } from '../lib/options.ts';
 import { createLogProgress } from '../lib/progress.ts';
 import { counted, endWithReader, example, writeLine, writePaced } from '../lib/terminal.ts';
-import { addTermOptions, type TermOptions, termsOfOptions, withTerms } from '../lib/termOptions.ts';
+import { addTermOptions, type TermOptions, termsOfOptions } from '../lib/termOptions.ts';
 
 interface ExportOptions extends TermOptions {
   workspace: string;

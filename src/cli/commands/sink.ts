@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { termsOf } from '../../domain/events/payloads.ts';
-import { parseTerms } from '../../modules/audit/disclosureTerms.ts';
+import { parseTerms, withTerms } from '../../modules/audit/disclosureTerms.ts';
 import { type EventView, eventViews } from '../../modules/eventStream/cloudEvents.ts';
 import { consumerName } from '../../modules/eventStream/consumers.ts';
 import { loadConfig } from '../../platform/config.ts';
@@ -11,7 +11,7 @@ import { terminal } from '../../server/terminal.ts';
 import { keepWarehouse } from '../../server/warehouse.ts';
 import { parseDuration } from '../lib/options.ts';
 import { counted, example, untilInterrupted, writeLine } from '../lib/terminal.ts';
-import { addTermOptions, type TermOptions, termsOfOptions, withTerms } from '../lib/termOptions.ts';
+import { addTermOptions, type TermOptions, termsOfOptions } from '../lib/termOptions.ts';
 
 const DEFAULT_PAUSE = 60;
 

@@ -132,7 +132,7 @@ export function addWorkspaceCommands(workspaces: Command): void {
     .addOption(
       new Option(
         '--reason <choice>',
-        'whether everybody who reads at the command line or with an API key has to say why',
+        'whether everybody who reads has to say why, people as well as programs with an API key',
       ).choices(reasonChoices),
     )
     .option('--organization <name>', 'the organization that it belongs to, for reports that are handed over')

@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Caller } from '../../domain/events/newEvent.ts';
-import { type DisclosureTerms, type NullableTerms, purposes } from '../../domain/events/payloads.ts';
+import { type NullableTerms, purposes } from '../../domain/events/payloads.ts';
 
 /** The values of the options of `addTermOptions`; an empty one withdraws a term. */
 export interface TermOptions {
@@ -49,9 +48,4 @@ export function termsOfOptions<Options extends TermOptions>(options: Options) {
   const given = Object.entries(sent).filter(([, value]) => value !== undefined);
   const terms: NullableTerms = Object.fromEntries(given);
   return { terms, others };
-}
-
-/** Returns the caller with terms, which take the place of the reason that was stated for the command. */
-export function withTerms(caller: Caller, terms: DisclosureTerms | undefined): Caller {
-  return terms === undefined ? caller : { ...caller, disclosedTo: { ...caller.disclosedTo, ...terms } };
 }

@@ -6,7 +6,7 @@ import {
   purposes,
   termsOf,
 } from '../../domain/events/payloads.ts';
-import { parseTerms } from '../../modules/audit/disclosureTerms.ts';
+import { parseTerms, withTerms } from '../../modules/audit/disclosureTerms.ts';
 import type { Role } from '../../modules/auth/users.ts';
 import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
 import { searchPath } from './layout.ts';
@@ -393,7 +393,7 @@ ${termFields(terms)}
  */
 export function handedOut({ caller, form }: Visit): { caller: Caller; terms: DisclosureTerms | undefined } {
   const terms = termsOf(parseTerms(termsSent(form)));
-  return { caller: { ...caller, disclosedTo: terms }, terms };
+  return { caller: withTerms(caller, terms), terms };
 }
 
 /** Returns what these fields were sent with, unchecked; an empty one removes a term. */

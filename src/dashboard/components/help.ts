@@ -56,6 +56,11 @@ export const pageHelp: Readonly<Record<string, readonly [line: string, document:
       'guides/dashboard',
       'break-glass',
     ],
+    '/workspaces/:workspace/reason': [
+      'A workspace can require a reason for each read.',
+      'guides/answer-an-auditor',
+      'who-ran-a-command-and-why',
+    ],
     '/workspaces/:workspace/deactivate': [
       'Records and history stay; nothing comes in or goes out.',
       'operate/keys-and-secrets',

@@ -19,6 +19,7 @@ import {
   trailReaders,
 } from './page.ts';
 import { badge, bdi } from './text.ts';
+import { reasonPath } from './urls.ts';
 
 /** Returns the address of a workspace's search, below `/dashboard`; of one search, or of what it found of a kind, where these are given. */
 export function searchPath(workspace: string, number?: number, kind?: string): string {
@@ -146,6 +147,10 @@ interface Surroundings {
   workspaces: readonly Pick<Workspace, 'id' | 'sandbox'>[];
   notices: readonly string[];
   csrf: Html;
+  /** Why the user reads in the workspace, if that was stated. */
+  reason: string | undefined;
+  /** Where that is changed, this leads back to, including `/dashboard`; undefined: to the overview. */
+  address: string | undefined;
   /** How long the session lasts without use; undefined where nobody is signed in. */
   sessionSeconds: number | undefined;
   /** The route of the page, to which its line of help belongs. */
@@ -175,6 +180,7 @@ ${around.sessionSeconds !== undefined && sessionEnd(around.sessionSeconds)}
 <div class="frame${around.user ? '' : section === undefined ? ' frame-narrow' : ' frame-open'}">
 ${around.user && side(around.user, around, section)}
 <main id="main" tabindex="-1">
+${around.reason !== undefined && statedLine(around.reason, around)}
 ${helpLine(around.route)}
 <div role="status">${around.notices.map((text) => html`<p class="notice">${text}</p>`)}</div>
 ${body}
@@ -183,6 +189,11 @@ ${body}
 </body>
 </html>
 `;
+}
+
+/** Reminds of what the audit trail has with everything that is opened. */
+function statedLine(reason: string, { workspace, address }: Surroundings): Html {
+  return html`<p class="read-reason no-print"><span class="muted">Reason:</span> <span title="${reason}">${bdi(reason)}</span> <a href="/dashboard${reasonPath(String(workspace), address)}">Change</a></p>`;
 }
 
 /** Shown by the script some minutes before the session ends. */
@@ -219,6 +230,7 @@ ${menu(user, around, section)}
 <summary><span>${bdi(user.name)}</span></summary>
 <ul>
 <li><a href="/dashboard/account">Account</a></li>
+${workspace !== undefined && html`<li><a href="/dashboard${reasonPath(workspace, around.address)}">Reason for reads</a></li>`}
 <li><form method="post" action="/dashboard/sign-out">${csrf}<button type="submit" class="link-button">Sign out</button></form></li>
 </ul>
 </details>

@@ -135,6 +135,8 @@ export interface Visit {
   readonly workspace: string;
   /** The user, for operations that change keys, workspaces or users. */
   readonly actor: Actor;
+  /** Why the user reads in the workspace of the path, as stated in the session. */
+  reason: string | undefined;
   /** The user's role in the workspace of the path; without one, in all workspaces. Undefined: none. */
   readonly role: Role | undefined;
   /** Whether the user has one of these roles in a workspace, by default that of the path; without one, in all workspaces. */

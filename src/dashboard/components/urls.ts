@@ -28,6 +28,11 @@ export function signedPath(download: string): string {
   return `${download}${download.includes('?') ? '&' : '?'}signed=yes`;
 }
 
+/** Returns the address of the page that asks why the user reads in a workspace, and leads on to `next`, which includes `/dashboard`. */
+export function reasonPath(workspace: string, next?: string): string {
+  return `/workspaces/${workspace}/reason${queryOf({ next })}`;
+}
+
 /** Returns the address of a workspace's records, below `/dashboard`; of one kind where it is given. */
 export function recordsPath(workspace: string, kind?: string): string {
   const query = kind === undefined ? '' : `?kind=${catalogEntry(kind).plural}`;

@@ -23,19 +23,22 @@ import {
   type Page,
   type Reply,
   requestReaders,
+  type Visit,
 } from '../components/page.ts';
 import { earlierParameter } from '../components/paging.ts';
 import { requestsPath } from '../components/urls.ts';
 import { breakGlassPage, isOpened, mayBreakGlass } from './breakGlass.ts';
 import { rememberWorkspace } from './preferences.ts';
+import { REASON_ROUTE, withReason } from './reason.ts';
 import {
   currentUser,
   detachSession,
   isFromOtherSite,
   popRestoredForm,
-  referrer,
   saveForm,
   sessionSeconds,
+  shownPage,
+  statedReason,
 } from './session.ts';
 import {
   catchUp,
@@ -88,8 +91,11 @@ export function createResponder(ports: ResponderPorts): Responder {
         // When the store of sessions cannot be reached, a request has no session.
         user = req.session && (await currentUser(req, ports.users));
         await ports.requestLimit(req, user, ports.clientIp(req));
+        const known = ports.directory.known.workspaces.get(String(req.params.workspace));
+        const facts = { requestId, clientIp: ports.clientIp(req), user };
+        const visit = createVisit(req, res, { ...facts, isReasonRequired: known?.reason === 'required' });
         if (route.isBackground) detachSession(req);
-        const reply = await admitted(ports, route, req, res, requestId, user);
+        const reply = await admitted(ports, route, visit, user);
         if ('page' in reply && reply.page.error) fail(reply.page.error);
         await send(ports, route, req, res, user, reply);
       } catch (thrown) {
@@ -118,16 +124,14 @@ export function createResponder(ports: ResponderPorts): Responder {
 async function admitted(
   ports: ResponderPorts,
   route: DashboardRoute,
-  req: Request,
-  res: Response,
-  requestId: string,
+  visit: Visit,
   user: User | undefined,
 ): Promise<Reply> {
+  const { req } = visit;
   if (route.roles !== 'public' && user === undefined) return { redirect: signInPath(req, route) };
   if (route.roles !== 'public' && route.method === 'get' && isFromOtherSite(req)) {
     return { page: otherSitePage(req) };
   }
-  const visit = createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user });
   const workspace = req.params.workspace as string | undefined;
   const isThere = workspace === undefined || ports.directory.known.workspaces.has(workspace);
   if (typeof route.roles !== 'string' && !(user && isOpened(ports.directory, visit, route))) {
@@ -152,8 +156,9 @@ async function admitted(
   }
   const confirmation = needsProof(route) ? await confirmIdentity(ports, visit, route) : undefined;
   if (confirmation) return confirmation;
-  const reader = { timeZone: user?.timeZone, typed: user && popRestoredForm(visit) };
-  const reply = await forReader(reader, () => route.handle(visit));
+  const reply = await withReason(visit, route, () =>
+    forReader({ timeZone: user?.timeZone, typed: user && popRestoredForm(visit) }, () => route.handle(visit)),
+  );
   if (key === undefined || route.report === undefined || !('download' in reply)) return reply;
   const { [SIGNED]: _, ...query } = req.query;
   const { workspace: _workspace, ...params } = req.params;
@@ -197,11 +202,10 @@ function needsTotp(user: User, requiring: readonly Role[]): boolean {
  * which a form was sent, whose fields are kept.
  */
 function signInPath(req: Request, route: DashboardRoute): string {
-  const { path, method, isOnEveryPage } = route;
+  const { path, method } = route;
   // Users who sign out want to stay signed out.
   if (path === '/sign-out') return '/sign-in';
-  const isPage = isOnEveryPage || (method === 'get' && !req.get('HX-Request'));
-  const next = isPage ? req.originalUrl : referrer(req, route);
+  const next = shownPage(req, route);
   if (next && method === 'post') saveForm(req, next);
   return next ? `/sign-in?next=${encodeURIComponent(next)}` : '/sign-in';
 }
@@ -278,8 +282,11 @@ function document(
   const notices = session?.notices ?? [];
   if (session && notices.length > 0) session.notices = [];
   const csrf = session && user ? csrfField(req, res) : html``;
+  const isReasonPage = route.path === REASON_ROUTE;
+  const reason = user && !isReasonPage ? statedReason(req) : undefined;
   const seconds = session && user && sessionSeconds(req);
-  const around = { user, workspace, workspaces, notices, csrf, sessionSeconds: seconds };
+  const address = req.method === 'GET' && !isReasonPage ? req.originalUrl : undefined;
+  const around = { user, workspace, workspaces, notices, csrf, reason, address, sessionSeconds: seconds };
   return layout(page, { ...around, route: route.page ?? route.path }).toString();
 }
 

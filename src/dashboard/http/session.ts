@@ -229,6 +229,26 @@ export function referrer(req: Request, { page }: DashboardRoute): string | undef
   return req.baseUrl + page.replace(/:(\w+)/g, (_, name) => encodeURIComponent(String(req.params[name])));
 }
 
+/**
+ * Returns the address of the page that a request asks for, including `/dashboard`; of a part of a page, or of a form, that of the
+ * page on which it is.
+ */
+export function shownPage(req: Request, route: DashboardRoute): string | undefined {
+  const isPage = route.isOnEveryPage || (route.method === 'get' && !req.get('HX-Request'));
+  return isPage ? req.originalUrl : referrer(req, route);
+}
+
+/**
+ * Returns where a form leads, below `/dashboard`: to the page that it names, otherwise to `start`. An address on another site is not accepted.
+ */
+export function pathAfter(next: unknown, start = '/'): string {
+  const base = 'http://dashboard.invalid';
+  const target = typeof next === 'string' && URL.canParse(next, base) ? new URL(next, base) : undefined;
+  if (target?.origin !== base) return start;
+  const [, path] = /^\/dashboard(\/.*)$/.exec(target.pathname) ?? [];
+  return path === undefined ? start : path + target.search;
+}
+
 type Form = Visit['form'];
 
 /** A form that was sent after its session had ended: only for the user who last signed in with that browser. */
@@ -440,6 +460,25 @@ export async function currentUser(req: Request, users: UserDirectory): Promise<U
   if (user || req.session.userId === undefined) return user;
   await users.refresh().catch(() => undefined);
   return signedInUser(req, users);
+}
+
+declare module 'express-session' {
+  interface SessionData {
+    /** Why the user reads, by workspace. */
+    reasons?: Record<string, string>;
+  }
+}
+
+/** Returns why the user reads in the workspace of the path, as stated in the session. */
+export function statedReason({ session, params }: Request): string | undefined {
+  return (session as Request['session'] | undefined)?.reasons?.[String(params.workspace)];
+}
+
+/** Notes for the rest of the session why the user reads in the workspace of the path: the audit trail has it with each read. */
+export function stateReason(visit: Visit, reason: string): void {
+  const { session } = visit.req;
+  session.reasons = { ...session.reasons, [visit.workspace]: reason };
+  visit.reason = reason;
 }
 
 /**

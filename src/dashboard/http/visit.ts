@@ -35,6 +35,7 @@ import {
   renewProof,
   saveDevice,
   sessionIdOf,
+  statedReason,
 } from './session.ts';
 
 /** The longest that a page waits: when the log is slow or cannot be reached, the last known state is used. */
@@ -97,14 +98,22 @@ ${visit.user.origin === 'openid_connect' ? providerLink(visit, route) : proofFor
   };
 }
 
-function proofForm({ req, form, user, csrf }: Visit): Html {
-  const sent = Object.keys(form).filter((name) => ![PASSWORD, CODE, 'csrf_token'].includes(name));
+function proofForm(visit: Visit): Html {
+  const { req, user, csrf } = visit;
   return html`<form method="post" action="${req.originalUrl}">${csrf}
-${sent.map((name) => valuesOf(form, name).map((value) => html`<input type="hidden" name="${name}" value="${value}">`))}
+${repeatedFields(visit)}
 ${proofField(user)}
 <div class="actions"><button type="submit">Confirm and continue</button>
 <a role="button" class="outline secondary" href="/dashboard">Cancel</a></div>
 </form>`;
+}
+
+/** Returns the fields of a form that was sent, hidden, so that it is sent once more with what was missing. */
+export function repeatedFields({ form }: Visit, ...missing: string[]): Html[] {
+  const sent = Object.keys(form).filter((name) => ![PASSWORD, CODE, FIELD, ...missing].includes(name));
+  return sent.flatMap((name) =>
+    valuesOf(form, name).map((value) => html`<input type="hidden" name="${name}" value="${value}">`),
+  );
 }
 
 function proofField({ totpSetAt }: User): Html {
@@ -219,15 +228,19 @@ interface VisitFacts {
   clientIp: string;
   /** Undefined when nobody is signed in. */
   user: User | undefined;
+  /** Whether the workspace of the path requires a reason for each read. */
+  isReasonRequired: boolean;
 }
 
 /** Creates a request to the dashboard, as its pages see it. */
-export function createVisit(req: Request, res: Response, { requestId, clientIp, user }: VisitFacts): Visit {
+export function createVisit(req: Request, res: Response, facts: VisitFacts): Visit {
+  const { requestId, clientIp, user, isReasonRequired } = facts;
   return {
     req,
     res,
     requestId,
     clientIp,
+    reason: statedReason(req),
     get user() {
       if (user === undefined) throw new Error('nobody is signed in');
       return user;
@@ -253,7 +266,8 @@ export function createVisit(req: Request, res: Response, { requestId, clientIp, 
       return role !== undefined && roles.includes(role);
     },
     get caller() {
-      return { ...this.actor, requestId, workspace: this.workspace };
+      const disclosedTo = this.reason === undefined ? undefined : { purpose_statement: this.reason };
+      return { ...this.actor, requestId, workspace: this.workspace, disclosedTo, isReasonRequired };
     },
     form: req.body ?? {},
     get csrf() {

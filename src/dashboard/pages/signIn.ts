@@ -28,6 +28,7 @@ import {
   endSession,
   isFromOtherSite,
   originOf,
+  pathAfter,
   renewProof,
   sessionSeconds,
   setSignedCookie,
@@ -133,18 +134,6 @@ export function signInRoutes(ports: SignInPagePorts): DashboardRoute[] {
       },
     },
   ];
-}
-
-/**
- * Returns where to go after the sign-in, below `/dashboard`: the requested page of the dashboard, otherwise its
- * start. An address on another site is not accepted.
- */
-function pathAfter(next: unknown): string {
-  const base = 'http://dashboard.invalid';
-  const target = typeof next === 'string' && URL.canParse(next, base) ? new URL(next, base) : undefined;
-  if (target?.origin !== base) return '/';
-  const [, path] = /^\/dashboard(\/.*)$/.exec(target.pathname) ?? [];
-  return path === undefined ? '/' : path + target.search;
 }
 
 /**

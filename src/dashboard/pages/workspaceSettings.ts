@@ -72,7 +72,7 @@ function settingFields({ known }: KeyDirectory, workspace: string, details?: rea
 ${select({
   ...{ name: 'reason', label: 'Reason for reads', value: reason },
   options: reasonChoices.map((value) => ({ value, text: reasonTexts[value] })),
-  hint: 'Whether everybody who reads at the command line or with an API key has to say why.',
+  hint: 'Whether everybody who reads has to say why: on the dashboard, at the command line and with an API key.',
 })}
 <fieldset><legend>Office hours</legend>
 <p>Access at other times is in the monthly report. Leave both empty where people work at any time. Times are those of the workspace’s time zone.</p>

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { everyTerm, type NullableTerms, purposes, termNames } from '../../domain/events/payloads.ts';
+import type { Caller } from '../../domain/events/newEvent.ts';
+import {
+  type DisclosureTerms,
+  everyTerm,
+  type NullableTerms,
+  purposes,
+  termNames,
+} from '../../domain/events/payloads.ts';
 import { text } from '../../domain/records/schema/fields.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 
@@ -33,4 +40,9 @@ export function parseTerms(input: unknown): NullableTerms {
   return Object.fromEntries(
     termNames.flatMap((name) => (sent[name] === undefined ? [] : [[name, cleaned[name]]])),
   );
+}
+
+/** Returns the caller with terms, which take the place of the reason that was stated for all reads. */
+export function withTerms(caller: Caller, terms: DisclosureTerms | undefined): Caller {
+  return terms === undefined ? caller : { ...caller, disclosedTo: { ...caller.disclosedTo, ...terms } };
 }

@@ -211,13 +211,13 @@ export interface Workspace {
   organization?: string | undefined;
   /** What happens to a write of a record that was erased; undefined: `allow`. */
   returns?: ReturnChoice;
-  /** Whether everybody who reads at the command line or with a key has to say why; undefined: `optional`. */
+  /** Whether everybody who reads has to say why; undefined: `optional`. */
   reason?: ReasonChoice;
   /** When people work in it; undefined: at any time. */
   officeHours?: OfficeHours | undefined;
 }
 
-/** Whether everybody who reads at the command line or with a key has to say why. */
+/** Whether everybody who reads has to say why. */
 export const reasonChoices = ['required', 'optional'] as const;
 export type ReasonChoice = (typeof reasonChoices)[number];
 

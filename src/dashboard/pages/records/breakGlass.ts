@@ -16,6 +16,7 @@ import {
 import { kindOf } from '../../components/recordTable.ts';
 import { recordPath } from '../../components/urls.ts';
 import { allowsBreakGlass, breakGlassPage, openRecord } from '../../http/breakGlass.ts';
+import { stateReason } from '../../http/session.ts';
 
 interface BreakGlassPorts {
   eventLog: EventLog;
@@ -54,11 +55,16 @@ async function breakGlass({ eventLog, directory }: BreakGlassPorts, visit: Visit
     return { page: breakGlassPage(visit, refused, problemOf(error)) };
   }
   const until = await openRecord(visit, (until) =>
-    recordAccess(eventLog, caller, {
-      action: 'record.break_glass',
-      ...{ kind: entry.kind, record_id: id, query: { reason, until } },
-    }),
+    recordAccess(
+      eventLog,
+      { ...caller, isReasonRequired: false },
+      {
+        action: 'record.break_glass',
+        ...{ kind: entry.kind, record_id: id, query: { reason, until } },
+      },
+    ),
   );
+  stateReason(visit, reason);
   notice(`This record is open to you until ${until.slice(11, 16)} UTC. The audit trail has your reason.`);
   return { redirect: path };
 }
