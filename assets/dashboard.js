@@ -33,6 +33,17 @@ document.addEventListener('DOMContentLoaded', () => {
   }
 });
 
+// A file fills the field that has its text.
+document.addEventListener('DOMContentLoaded', () => {
+  for (const input of document.querySelectorAll('[data-file-into]')) {
+    input.closest('label').hidden = false;
+    input.addEventListener('change', async () => {
+      const [file] = input.files;
+      if (file) document.getElementById(input.dataset.fileInto).value = await file.text();
+    });
+  }
+});
+
 const WARNING_SECONDS = 180;
 
 // Some minutes before the session ends, pages say so. All tabs share one session: whichever was used last prolonged it.

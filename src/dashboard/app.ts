@@ -1,4 +1,4 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
 import type { AppPorts } from '../api/routes/index.ts';
 import { inviteBody } from '../api/server/answer.ts';
@@ -165,6 +165,8 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
 }
 
 const FORM_BYTES = 100 * 1024;
+/** Of a form with a file: a table of the Census with 33,800 rows. */
+const LARGE_FORM_BYTES = 40 * FORM_BYTES;
 const MOST_FIELDS = 1_000;
 /**
  * Maximum number of forms under way at once, and the part of what is left that one client may have: 40 of them, alone. Anybody may
@@ -195,12 +197,15 @@ export function dashboardApp(context: DashboardContext): Express {
   app.use(assetRouter());
   app.use(noStore);
   app.use(cookies(sessionSecret));
+  const routes = dashboardRoutes(ports);
+  const large = routes.filter(({ isLarge }) => isLarge).map(({ path }) => path);
+  app.post(large, allowLargeForm);
   app.use(boundForms(clientIp));
   app.use(readForms());
   // Read once a form has arrived: its session may have ended meanwhile.
   app.use(sessions(ports.stateStore, sessionSecret));
   const responder = createResponder({ ...ports, logger, clientIp });
-  for (const route of dashboardRoutes(ports)) app[route.method](route.path, responder.respond(route));
+  for (const route of routes) app[route.method](route.path, responder.respond(route));
   app.use(responder.fail(() => new ServiceError('not_found', 'There is no such page.')));
   app.use(((error, req, res, next) =>
     responder.fail(() => error)(req, res, next)) satisfies ErrorRequestHandler);
@@ -236,16 +241,31 @@ function lastAnswers(draining: AbortSignal): RequestHandler {
   };
 }
 
-/** Reads forms; refuses those that are too large, and those that cannot be read. */
-function readForms(): RequestHandler {
-  const parse = express.urlencoded({ extended: false, limit: FORM_BYTES, parameterLimit: MOST_FIELDS });
-  return (req, res, next) => parse(req, res, (error) => next(error && refusalOf(error)));
+const allowLargeForm: RequestHandler = (_req, res, next) => {
+  res.locals.formBytes = LARGE_FORM_BYTES;
+  next();
+};
+
+/** Returns how large a form may be that gets this response. */
+function formBytes({ locals }: Response): number {
+  return locals.formBytes ?? FORM_BYTES;
 }
 
-function refusalOf(error: { status?: number }): unknown {
+/** Reads forms; refuses those that are too large, and those that cannot be read. */
+function readForms(): RequestHandler {
+  const parserOf = (limit: number) =>
+    express.urlencoded({ extended: false, limit, parameterLimit: MOST_FIELDS });
+  const parsers = new Map([FORM_BYTES, LARGE_FORM_BYTES].map((bytes) => [bytes, parserOf(bytes)]));
+  return (req, res, next) => {
+    const bytes = formBytes(res);
+    parsers.get(bytes)?.(req, res, (error) => next(error && refusalOf(error, bytes)));
+  };
+}
+
+function refusalOf(error: { status?: number }, bytes: number): unknown {
   const { status = 500 } = error;
   if (status === 413) {
-    const message = `The form is larger than ${FORM_BYTES / 1024} KB, or has more than ${MOST_FIELDS.toLocaleString('en-US')} fields.`;
+    const message = `The form is larger than ${bytes / 1024} KB, or has more than ${MOST_FIELDS.toLocaleString('en-US')} fields.`;
     return new ServiceError('payload_too_large', message);
   }
   if (status >= 400 && status < 500)
@@ -262,7 +282,7 @@ function boundForms(clientIp: DashboardContext['clientIp']): RequestHandler {
       return;
     }
     const form = budget.share([networkOf(clientIp(req))]);
-    if (!form.reserve(1)) throw overloaded();
+    if (!form.reserve(formBytes(res) / FORM_BYTES)) throw overloaded();
     const give = () => form.release();
     req.once('end', give);
     res.once('close', give);

@@ -118,4 +118,18 @@ describe('the page of workspaces', () => {
     await page.waitForLoadState();
     expect(new URL(page.url()).pathname).toBe(`/dashboard${path}`);
   }
+
+  test('the areas of ZIP codes are filled in from a file, and set by the form', async () => {
+    await page.goto(`/dashboard/workspaces/${dashboard.service.workspaceId('clinic')}/settings`);
+    const buffer = Buffer.from('681\n021\n');
+    await page
+      .getByLabel('Fill in from a file')
+      .setInputFiles({ name: 'areas.txt', mimeType: 'text/plain', buffer });
+    const areas = page.getByLabel('Areas of ZIP codes');
+    await eventually(async () => expect(await areas.inputValue()).toBe('681\n021\n'));
+    await page.getByRole('button', { name: 'Save: De-identified view' }).click();
+    await page.getByText('De-identified view: saved.').waitFor();
+    expect(await areas.inputValue()).toBe('021\n681');
+    await expectAccessible(page);
+  });
 });

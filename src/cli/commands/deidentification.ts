@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { type Command, Option } from 'commander';
 import {
   type DateChoice,
@@ -8,9 +9,10 @@ import {
   setDeidentification,
   shownSettings,
 } from '../../modules/eventStream/deidentificationSettings.ts';
+import { readZipAreas } from '../../modules/eventStream/zipAreas.ts';
 import { withWorkspace } from '../../server/stores.ts';
+import { ofFile } from '../lib/files.ts';
 import { CommandError, counted, example, printable, writeJson, writeLine } from '../lib/terminal.ts';
-import { readZipAreas } from '../lib/zipAreaFile.ts';
 
 const methods = {
   safe_harbor: 'Safe Harbor (45 CFR 164.514(b)(2))',
@@ -50,9 +52,9 @@ async function set({
 }: SetOptions): Promise<void> {
   if (dates === undefined && zipAreas === undefined && !withoutZipAreas)
     throw new CommandError('Name what to set: --dates, --zip-areas or --without-zip-areas.');
-  const areas = zipAreas === undefined ? undefined : await readZipAreas(zipAreas);
+  const areas = zipAreas && (await ofFile(zipAreas, () => readZipAreas(createReadStream(zipAreas))));
   await withWorkspace(workspace, async ({ eventLog, caller }) => {
-    const zip_areas = withoutZipAreas ? [] : areas;
+    const zip_areas = withoutZipAreas ? [] : areas || undefined;
     await setDeidentification(eventLog, caller, { dates, determination, zip_areas });
     for (const line of summaryOf(await readDeidentification(eventLog, workspace))) writeLine(line);
     writeLine('This applies to the events that are recorded from now on.');

@@ -52,9 +52,9 @@ export const pageHelp: Readonly<Record<string, readonly [line: string, document:
     '/workspaces': ['A workspace is a clinic, a customer or a test.', 'concepts/workspaces-and-keys'],
     '/workspaces/:workspace': ['Bars and figures lead to what they count.', 'guides/dashboard', 'overview'],
     '/workspaces/:workspace/settings': [
-      'Break-glass is refused until you allow it.',
+      'For administrators of all workspaces.',
       'guides/dashboard',
-      'break-glass',
+      'settings-of-a-workspace',
     ],
     '/workspaces/:workspace/reason': [
       'A workspace can require a reason for each read.',

@@ -102,6 +102,8 @@ export interface DashboardRoute {
   page?: string;
   /** Its form is on every page: if sent too late, it is filled in again on the page of its own address. */
   isOnEveryPage?: boolean;
+  /** Its form may have a file in it, and be larger than others. */
+  isLarge?: boolean;
   /** Open to users who first have to set up an authenticator app. */
   isForSetup?: boolean;
   handle(visit: Visit): Promise<Reply>;

@@ -1,13 +1,9 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { readZipAreas } from '../../src/cli/lib/zipAreaFile.ts';
-import { temporaryFolder } from '../support/cli.ts';
+import { readZipAreas } from '../../src/modules/eventStream/zipAreas.ts';
 
 function areasIn(text: string): Promise<string[]> {
-  const path = join(temporaryFolder(), 'areas.csv');
-  writeFileSync(path, text);
-  return readZipAreas(path);
+  return readZipAreas(Readable.from([text]));
 }
 
 test.each([
@@ -35,11 +31,4 @@ test.each([
 ])('a file with %s is refused, and none of it is repeated', async (_name, text, message) => {
   await expect(areasIn(text)).rejects.toThrow(message);
   await expect(areasIn(text)).rejects.not.toThrow(/Omaha/);
-});
-
-test('a file that is not there is named', async () => {
-  await expect(readZipAreas('/nowhere/areas.csv')).rejects.toMatchObject({
-    code: 'conflict',
-    message: expect.stringContaining('/nowhere/areas.csv'),
-  });
 });
