@@ -33,7 +33,7 @@ const SEED = 1;
 /** Of the last days, made up. */
 const BLOCKED = [412, 405, 408, 396, 380, 377, 371, 352, 349, 341, 336, 330, 318, 321, 312];
 const QUALITY = 70;
-const MARGIN = 32;
+const MARGIN = 16;
 const SIZE = { width: 1440, height: 900 };
 const workspace = 'riverside';
 const root = `/workspaces/${workspace}`;
@@ -192,18 +192,30 @@ test.each(dashboardPages)('%s has a picture', async (path) => {
     expect((await page.goto(`/dashboard${addressOf(path, things)}`))?.status()).toBe(200);
   }
   await shown.locator('[aria-busy]').waitFor({ state: 'detached' });
-  writeFileSync(screenshotFile(path), await screenshot(shown));
+  writeFileSync(screenshotFile(path), await screenshot(shown, path === overview));
 });
 
+/** The page whose picture shows the menu; those of others begin beside it. */
+const overview = '/workspaces/:workspace';
+
+/** Where a page begins beside its menu, or without one, in pixels. */
+const pageBegin = `(({ left, top }) => ({ left, top }))((document.querySelector('.side ~ main') ?? document.body).getBoundingClientRect())`;
+
 /** Where a page that does not fill the window ends, in pixels. */
-const pageEnd = `Math.max(...[...document.querySelectorAll('.side, main > *')].map((part) => part.getBoundingClientRect().bottom))`;
+const pageEnd = (parts: string) =>
+  `Math.max(...[...document.querySelectorAll('${parts}')].map((part) => part.getBoundingClientRect().bottom))`;
 
 /** What a desktop shows of a page, in light. */
-async function screenshot(shown: Page): Promise<Buffer> {
+async function screenshot(shown: Page, withMenu: boolean): Promise<Buffer> {
   await shown.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
   const session = await shown.context().newCDPSession(shown);
-  const height = Math.min(SIZE.height, Number(await shown.evaluate(pageEnd)) + MARGIN);
-  const clip = { x: 0, y: 0, width: SIZE.width, height, scale: 1 };
+  const { left, top } = withMenu
+    ? { left: 0, top: 0 }
+    : ((await shown.evaluate(pageBegin)) as { left: number; top: number });
+  const [x, y] = [Math.max(0, left - MARGIN), Math.max(0, top - MARGIN)];
+  const end = Number(await shown.evaluate(pageEnd(withMenu ? '.side, main > *' : 'main > *')));
+  const height = Math.min(SIZE.height, end + MARGIN) - y;
+  const clip = { x, y, width: SIZE.width - x, height, scale: 1 };
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY, clip });
   await session.detach();
   return Buffer.from(data, 'base64');
