@@ -103,7 +103,7 @@ beforeAll(async () => {
       id: string;
     });
   await write('encounter', { id: 'encounter-1', patient_id: patients.vip.id });
-  const operator = { workspace, principal: { type: 'operator', id: 'root' }, requestId: 'test' } as const;
+  const operator = { workspace, principal: { type: 'operator', id: 'root' }, requestId: uuidv7() } as const;
   await setTimeZone(eventLog, operator, 'America/Chicago');
   await setVip({ eventLog, readModels }, operator, patients.vip.id, true);
   // What Ada usually sees: 10 to 30 records on each working day.

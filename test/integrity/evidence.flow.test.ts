@@ -104,10 +104,12 @@ onEveryEngine((start) => {
       requestId: uuidv7(),
     } as const;
     const patientId = String(made.patient);
+    const another = () => ({ ...caller, requestId: uuidv7() });
     for (const isVip of [true, false])
-      await setVip({ eventLog: service.eventLog, readModels }, caller, patientId, isVip);
-    await judgeAccess(service.eventLog, caller, { month: '2026-03', id: uuidv7() }, 'In order');
-    await setDeidentification(service.eventLog, caller, { zip_areas: ['681'] });
+      await setVip({ eventLog: service.eventLog, readModels }, another(), patientId, isVip);
+    const row = { month: '2026-03', id: uuidv7() };
+    await judgeAccess(service.eventLog, another(), row, 'In order', async () => undefined);
+    await setDeidentification(service.eventLog, another(), { zip_areas: ['681'] });
     const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
     await releaseHold(service.eventLog, caller, hold, 'closed');
     await setRule(service.eventLog, caller, 'taxonomy_code', 'warns');
@@ -116,7 +118,7 @@ onEveryEngine((start) => {
     await setTimeZone(service.eventLog, caller, 'America/Chicago');
     const demand = { field: 'patient.city', must: { present: true } };
     const rules = { own: { ...demand, severity: 'warns', text: 'Ask for the city.' } } as const;
-    await setPayerRules(service.eventLog, { ...caller, requestId: uuidv7() }, rules, { isWhole: false });
+    await setPayerRules(service.eventLog, another(), rules, { isWhole: false });
     const required = { visit_type: 'inpatient', category: 'referral', required: true } as const;
     await setRequiredDocument(service.eventLog, caller, required);
     const { eventLog } = service;

@@ -91,7 +91,7 @@ export function withFaults<Port extends object>(port: Port, faults: Partial<Port
 
 /**
  * A second HTTP interface and dashboard over a service's stores, whose ports have faults. Keys, users and webhooks are
- * looked up without faults; webhooks are changed with those of `append`. Sessions of the service go on in it.
+ * looked up without faults; keys and webhooks are changed with those of `append`. Sessions of the service go on in it.
  */
 export async function startFaultyApp(
   service: TestService,
@@ -100,7 +100,8 @@ export async function startFaultyApp(
   const realReadModels = await openReadModels(service.config.readModelUrl);
   const realStateStore = await openStateStore(service.config.stateUrl);
   const realDocumentStore = await openDocumentStore(service.config.documentsUrl);
-  const directory = await KeyDirectory.open(service.eventLog);
+  const { append = service.eventLog.append.bind(service.eventLog) } = faults.eventLog ?? {};
+  const directory = await KeyDirectory.open(withFaults(service.eventLog, { append }));
   const eventLog = withFaults(service.eventLog, faults.eventLog);
   const readModels = withFaults(realReadModels, faults.readModels);
   const stateStore = withFaults(realStateStore, faults.stateStore);
@@ -112,7 +113,6 @@ export async function startFaultyApp(
     key: randomBytes(32),
     epoch: 1,
   }));
-  const { append = service.eventLog.append.bind(service.eventLog) } = faults.eventLog ?? {};
   const webhookDirectory = await WebhookDirectory.open(withFaults(service.eventLog, { append }));
   const users = await UserDirectory.open(service.eventLog);
   const names = new PrincipalNames({ api_key: directory, user: users });

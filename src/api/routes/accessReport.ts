@@ -4,12 +4,12 @@ import { patient } from '../../domain/records/kinds/patient.ts';
 import { exactObject, validate } from '../../domain/records/schema/validation.ts';
 import {
   accessReasons,
-  findRow,
+  judgeRow,
   type ReportPorts,
   reportLines,
   reportOf,
 } from '../../modules/audit/accessReport.ts';
-import { judgeAccess, setVip } from '../../modules/audit/accessReview.ts';
+import { setVip } from '../../modules/audit/accessReview.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { HistoryPorts } from '../../modules/records/queries/history.ts';
 import { bytesSchema, endpoint } from '../schemas/endpoint.ts';
@@ -104,11 +104,7 @@ const judgeAccessRow = endpoint({
   handler: (ports: ReportRoutePorts) => async (context) => {
     const input = await readJson(context);
     const { note, ...row } = validate(judgmentSchema, input);
-    await findRow(ports, callerOf(context).workspace, row);
-    await withOptionalIdempotency(ports, context, input, async (caller) => {
-      await judgeAccess(ports.eventLog, caller, row, note);
-      return {};
-    });
+    await withOptionalIdempotency(ports, context, input, (caller) => judgeRow(ports, caller, row, note));
     return { body: { success: true, message: 'Judgment recorded' } } as const;
   },
 });
@@ -138,10 +134,7 @@ const markVip = endpoint({
     const id = pathId(context.req, 'id', patient.title);
     const input = await readJson(context);
     const { vip } = validate(vipSchema, input);
-    await withOptionalIdempotency(ports, context, input, async (caller) => {
-      await setVip(ports, caller, id, vip);
-      return {};
-    });
+    await withOptionalIdempotency(ports, context, input, (caller) => setVip(ports, caller, id, vip));
     return { body: { success: true, message: vip ? 'Patient marked' : 'Mark removed' } } as const;
   },
 });

@@ -91,11 +91,11 @@ const setSettings = endpoint({
   handler: (ports: QueryPorts & IdempotencyPorts) => async (context) => {
     const input = await readJson(context);
     const changes = validate(changesSchema, input);
-    await withOptionalIdempotency(ports, context, input, async (caller) => {
+    const body = await withOptionalIdempotency(ports, context, input, async (caller) => {
       await setDeidentification(ports.eventLog, caller, changes);
-      return {};
+      return shownSettings(await readDeidentification(ports.eventLog, caller.workspace));
     });
-    return { body: shownSettings(await readDeidentification(ports.eventLog, callerOf(context).workspace)) };
+    return { body };
   },
 });
 

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { returnChoices } from '../../domain/events/event.ts';
+import { eventIdOf } from '../../domain/events/newEvent.ts';
+import { KEYS_STREAM } from '../../domain/events/streams.ts';
 import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
 import { identifier } from '../../domain/records/schema/fields.ts';
 import { exactObject, validate } from '../../domain/records/schema/validation.ts';
@@ -7,6 +9,7 @@ import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { KeyManager } from '../../modules/auth/keyManager.ts';
 import { decideReturn, type ReturnedRecord, returnedRecords } from '../../modules/erasure/returned.ts';
+import { findPreviousAppend } from '../../modules/idempotency/keys.ts';
 import { returnDecisions } from '../../modules/records/commands/returns.ts';
 import type { HistoryPorts } from '../../modules/records/queries/history.ts';
 import { endpoint } from '../schemas/endpoint.ts';
@@ -147,8 +150,9 @@ const setReturns = endpoint({
     const input = await readJson(context);
     const { choice } = validate(exactObject({ choice: choiceSchema }), input);
     await withOptionalIdempotency(ports, context, input, async (caller) => {
-      await new KeyManager(ports.directory, caller).setReturns(caller.workspace, choice);
-      return {};
+      if (await findPreviousAppend(ports.eventLog, KEYS_STREAM, caller)) return;
+      const manager = new KeyManager(ports.directory, caller);
+      await manager.setReturns(caller.workspace, choice, eventIdOf(caller));
     });
     return { body: { success: true, message: 'Choice set' } as const };
   },
@@ -186,10 +190,9 @@ const decide = endpoint({
   handler: (ports: ReturnPorts & IdempotencyPorts) => async (context) => {
     const input = await readJson(context);
     const { kind, id, decision, reason } = validate(bodySchema, input);
-    await withOptionalIdempotency(ports, context, input, async (caller) => {
-      await decideReturn(ports.eventLog, caller, catalogEntry(kind), id, { decision, reason });
-      return {};
-    });
+    await withOptionalIdempotency(ports, context, input, (caller) =>
+      decideReturn(ports.eventLog, caller, catalogEntry(kind), id, { decision, reason }),
+    );
     return { body: { success: true, message: 'Decided' } as const };
   },
 });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { findRow, type ReportRow, reportLines, reportOf } from '../../modules/audit/accessReport.ts';
-import { judgeAccess, setVip } from '../../modules/audit/accessReview.ts';
+import { judgeRow, type ReportRow, reportLines, reportOf } from '../../modules/audit/accessReport.ts';
+import { setVip } from '../../modules/audit/accessReview.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import { withCurrentModels, withWorkspace } from '../../server/stores.ts';
@@ -61,8 +61,7 @@ async function writeRows(
 async function judge(id: string, { workspace, month, note }: MonthOptions & { note: string }): Promise<void> {
   await withWorkspace(workspace, ({ eventLog, directory, names, caller }) =>
     withCurrentModels(eventLog, async (readModels) => {
-      await findRow({ eventLog, readModels, directory, names }, workspace, { id, month });
-      await judgeAccess(eventLog, caller, { id, month }, note);
+      await judgeRow({ eventLog, readModels, directory, names }, caller, { id, month }, note);
       writeLine(`The judgment of row ${id} is recorded.`);
     }),
   );

@@ -2,14 +2,14 @@ import { Readable } from 'node:stream';
 import type { Principal } from '../../domain/events/event.ts';
 import {
   type AccessReason,
-  findRow,
+  judgeRow,
   monthBefore,
   type ReportPorts,
   type ReportRow,
   reportLines,
   reportOf,
 } from '../../modules/audit/accessReport.ts';
-import { type AccessReview, judgeAccess, setVip } from '../../modules/audit/accessReview.ts';
+import { type AccessReview, setVip } from '../../modules/audit/accessReview.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { readRuleSettings } from '../../modules/readiness/rules/rule.ts';
 import { formError, input } from '../components/forms.ts';
@@ -211,8 +211,7 @@ async function exportReport(ports: ReportPorts, visit: Visit): Promise<Reply> {
 async function judge(ports: ReportPorts, visit: Visit): Promise<Reply> {
   const { workspace, caller, form, notice } = visit;
   const row = { month: textOf(form, 'month'), id: textOf(form, 'row') };
-  await findRow(ports, workspace, row);
-  await judgeAccess(ports.eventLog, caller, row, textOf(form, 'note'));
+  await judgeRow(ports, caller, row, textOf(form, 'note'));
   notice('The judgment is recorded.');
   return { redirect: `${addressOf(workspace)}?month=${row.month}` };
 }

@@ -3,6 +3,7 @@ import type { AuditEntry } from '../../../projections/auditAggregation.ts';
 import { bodyOf } from '../../../projections/projection.ts';
 import { recordsModel } from '../../../projections/records.ts';
 import type { Principal } from '../../domain/events/event.ts';
+import type { Caller } from '../../domain/events/newEvent.ts';
 import { recordStream } from '../../domain/events/streams.ts';
 import { subjectKinds } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
@@ -15,7 +16,13 @@ import { notFound } from '../../platform/errors.ts';
 import { readRuleSettings } from '../readiness/rules/rule.ts';
 import type { PrincipalNames } from '../records/queries/principalNames.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
-import { type AccessReview, type OfficeHours, readAccessReview, weekdays } from './accessReview.ts';
+import {
+  type AccessReview,
+  judgeAccess,
+  type OfficeHours,
+  readAccessReview,
+  weekdays,
+} from './accessReview.ts';
 import type { AccessAction } from './recordAccess.ts';
 import { wholeAuditTrail } from './trail.ts';
 
@@ -91,18 +98,21 @@ export async function reportOf(
   return { review, timeZone, rows: rowsOf(days, await trail(begin)) };
 }
 
-/** Resolves with a row of a month's report. Rejects with `not_found`, and as `reportOf` does. */
-export async function findRow(
+/**
+ * Records what somebody concluded about a row of a month's report, in the place of an earlier conclusion. Rejects with `not_found` when
+ * there is no such row, with `validation_failed` without a note, and as `reportOf` does.
+ */
+export async function judgeRow(
   ports: ReportPorts,
-  workspace: string,
+  caller: Caller,
   row: { month: string; id: string },
-): Promise<ReportRow> {
-  const { rows } = await reportOf(ports, workspace, row.month);
-  for await (const some of rows) {
-    const found = some.find(({ id }) => id === row.id);
-    if (found) return found;
-  }
-  throw notFound('Row of the report');
+  note: string,
+): Promise<void> {
+  await judgeAccess(ports.eventLog, caller, row, note, async () => {
+    const { rows } = await reportOf(ports, caller.workspace, row.month);
+    for await (const some of rows) if (some.some(({ id }) => id === row.id)) return;
+    throw notFound('Row of the report');
+  });
 }
 
 /** Returns the month (`2026-03`) before the one of a moment, in milliseconds since 1970, in a time zone. */

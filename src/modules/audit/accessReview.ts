@@ -1,10 +1,11 @@
 import { dataAs, type JsonObject, type Principal, type RecordedEvent } from '../../domain/events/event.ts';
-import { type Caller, newActorEvent } from '../../domain/events/newEvent.ts';
+import { type Caller, newEvent } from '../../domain/events/newEvent.ts';
 import { accessReviewStream } from '../../domain/events/streams.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import { appendDecided, type EventLog } from '../../storage/eventLog.ts';
+import { findPreviousAppend } from '../idempotency/keys.ts';
 import { foldStream, type QueryPorts, readRecord } from '../records/queries/records.ts';
 
 /** Days of the week, Sunday first, as `Date` counts them. */
@@ -85,25 +86,33 @@ export async function readAccessReview(eventLog: EventLog, workspace: string): P
   return (await foldStream(eventLog, accessReviewStream(workspace), evolveAccessReview)) ?? nothing;
 }
 
-/** Appends an event to the stream unless `decide` returns none; resolves with whether it did. */
+/**
+ * Appends an event to the stream unless `decide` returns none, or an earlier try of the request appended it. `requireSubject` rejects
+ * where what it is about does not exist.
+ */
 async function change(
   eventLog: EventLog,
   caller: Caller,
+  requireSubject: () => Promise<unknown>,
   decide: (review: AccessReview) => { type: string; data: object } | undefined,
-): Promise<boolean> {
+): Promise<void> {
   const { workspace } = caller;
-  let isChanged = false;
-  const read = () => readAccessReview(eventLog, workspace);
-  await appendDecided(eventLog, accessReviewStream(workspace), read, (review) => {
-    const event = decide(review);
-    isChanged = event !== undefined;
-    return event && newActorEvent(caller, workspace, event.type, event.data as JsonObject);
-  });
-  return isChanged;
+  const stream = accessReviewStream(workspace);
+  if (await findPreviousAppend(eventLog, stream, caller)) return;
+  await requireSubject();
+  await appendDecided(
+    eventLog,
+    stream,
+    () => readAccessReview(eventLog, workspace),
+    (review) => {
+      const event = decide(review);
+      return event && newEvent(caller, event.type, event.data as JsonObject);
+    },
+  );
 }
 
 /**
- * Marks a patient of the caller's workspace as VIP, or takes the mark away; resolves with whether it was not so before. Rejects with
+ * Marks a patient of the caller's workspace as VIP, or takes the mark away; appends nothing when it is so already. Rejects with
  * `not_found` and `gone` when there is no such patient to mark, with `unreadable` and `unavailable`.
  */
 export async function setVip(
@@ -111,10 +120,10 @@ export async function setVip(
   caller: Caller,
   patientId: string,
   isVip: boolean,
-): Promise<boolean> {
-  if (isVip) await readRecord(ports, caller.workspace, patient, patientId);
+): Promise<void> {
   const data: VipChange = { kind: 'patient', record_id: patientId };
-  return change(ports.eventLog, caller, ({ vips }) => {
+  const requirePatient = async () => isVip && readRecord(ports, caller.workspace, patient, patientId);
+  await change(ports.eventLog, caller, requirePatient, ({ vips }) => {
     if (vips.has(patientId) === isVip) return undefined;
     return { type: isVip ? 'VipMarked' : 'VipUnmarked', data };
   });
@@ -123,20 +132,21 @@ export async function setVip(
 const MAX_NOTE = 1_000;
 
 /**
- * Records what somebody concluded about a row of a report, in the place of an earlier conclusion. Rejects with `validation_failed`
- * without a note, with `unreadable` and `unavailable`.
+ * Records what somebody concluded about a row of a report, in the place of an earlier conclusion; `requireRow` rejects where there is
+ * no such row. Rejects with `validation_failed` without a note, as `requireRow` does, with `unreadable` and `unavailable`.
  */
 export async function judgeAccess(
   eventLog: EventLog,
   caller: Caller,
   row: { id: string; month: string },
   note: string,
+  requireRow: () => Promise<unknown>,
 ): Promise<void> {
   const said = note.trim();
   if (said === '' || said.length > MAX_NOTE)
     throw validationError([{ field: 'note', message: `must have 1 to ${MAX_NOTE} characters` }]);
   const data: AccessJudged = { month: row.month, row_id: row.id, note: said };
-  await change(eventLog, caller, ({ judgments }) =>
+  await change(eventLog, caller, requireRow, ({ judgments }) =>
     judgments.get(row.id)?.note === said ? undefined : { type: 'AccessJudged', data },
   );
 }

@@ -6,6 +6,7 @@ import { auditStream } from '../../domain/events/streams.ts';
 import type { FieldFault } from '../../domain/records/schema/faults.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
+import { findPreviousAppend } from '../idempotency/keys.ts';
 
 /** Whether a user looked at something on the dashboard: not a change, an export or download, a sign-in, or anything refused. */
 export function isPageView({ action = '', principal, code }: AuditEntry): boolean {
@@ -131,11 +132,10 @@ export async function recordAccess(
   access: AccessRecorded,
   ...others: AccessRecorded[]
 ): Promise<Position> {
-  const first = eventLog.append(
-    auditStreamOf(caller),
-    newEvent(caller, 'AccessRecorded', toData(caller, access)),
-    'any',
-  );
+  const stream = auditStreamOf(caller);
+  const earlier = caller.earlier && (await findPreviousAppend(eventLog, stream, caller));
+  const first =
+    earlier ?? eventLog.append(stream, newEvent(caller, 'AccessRecorded', toData(caller, access)), 'any');
   await Promise.all([first, ...others.map((other) => recordFurtherAccess(eventLog, caller, other))]);
   return (await first).position;
 }

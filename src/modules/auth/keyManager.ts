@@ -100,6 +100,8 @@ interface Change {
   type: string;
   workspace: string;
   data: JsonObject;
+  /** Default: a new one. */
+  eventId?: string | undefined;
 }
 
 /** A newly created key; `key` is shown only now and stored nowhere. */
@@ -186,13 +188,16 @@ export class KeyManager {
     });
   }
 
-  /** Sets what happens to writes of erased records of a workspace; does nothing when already set so. */
-  async setReturns(id: string, returns: ReturnChoice): Promise<void> {
+  /**
+   * Sets what happens to writes of erased records of a workspace; does nothing when already set so. `eventId`: of the event, where the
+   * request may be repeated.
+   */
+  async setReturns(id: string, returns: ReturnChoice, eventId?: string): Promise<void> {
     await this.#change((known) => {
       const workspace = requireRemaining(known, id);
       if ((workspace.returns ?? 'allow') === returns) return undefined;
       const data: WorkspaceReturnsSet = { workspace: id, returns };
-      return { type: 'WorkspaceReturnsSet', workspace: id, data: { ...data } };
+      return { type: 'WorkspaceReturnsSet', workspace: id, data: { ...data }, eventId };
     });
   }
 
@@ -404,7 +409,9 @@ export class KeyManager {
   #change(decide: (known: Readonly<KeyState>) => Change | undefined): Promise<void> {
     return this.#directory.change((known) => {
       const change = decide(known);
-      return change && newActorEvent(this.#actor, change.workspace, change.type, change.data);
+      if (change === undefined) return undefined;
+      const event = newActorEvent(this.#actor, change.workspace, change.type, change.data);
+      return { ...event, id: change.eventId ?? event.id };
     });
   }
 }

@@ -1,10 +1,11 @@
 import { dataAs, type Principal, type RecordedEvent, type ReturnChoice } from '../../domain/events/event.ts';
-import { type Caller, newActorEvent } from '../../domain/events/newEvent.ts';
+import { type Caller, newEvent } from '../../domain/events/newEvent.ts';
 import { erasureStep, type RecordErased } from '../../domain/events/payloads.ts';
 import { recordStream, returnStream } from '../../domain/events/streams.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import { notFound, ServiceError } from '../../platform/errors.ts';
 import { appendDecided, type EventLog, followToEnd } from '../../storage/eventLog.ts';
+import { findPreviousAppend } from '../idempotency/keys.ts';
 import {
   type ErasedRecord,
   type RecordReturnDecided,
@@ -131,6 +132,8 @@ export async function decideReturn(
 ): Promise<void> {
   const { workspace } = caller;
   const said = requireReason(reason);
+  const returns = returnStream(workspace, kind, id);
+  if (await findPreviousAppend(eventLog, returns, caller)) return;
   const [last] = await eventLog.readStream(recordStream(workspace, kind, id), {
     direction: 'backwards',
     limit: 1,
@@ -139,10 +142,10 @@ export async function decideReturn(
   if (erasureStep(last) !== 'done') throw notErased(title);
   const erased = { kind, record_id: id, version: last.revision + 1 };
   const read = () => readReturn(eventLog, workspace, erased);
-  await appendDecided(eventLog, returnStream(workspace, kind, id), read, ({ decision: before }) => {
+  await appendDecided(eventLog, returns, read, ({ decision: before }) => {
     if (before === decision) return undefined;
     const data: RecordReturnDecided = { ...erased, decision, reason: said };
-    return newActorEvent(caller, workspace, 'RecordReturnDecided', { ...data });
+    return newEvent(caller, 'RecordReturnDecided', { ...data });
   });
 }
 

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { dataAs, type JsonObject, type Position, type RecordedEvent } from '../../domain/events/event.ts';
-import { type Caller, newActorEvent } from '../../domain/events/newEvent.ts';
+import { type Caller, newEvent } from '../../domain/events/newEvent.ts';
 import { deidentificationStream } from '../../domain/events/streams.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
 import { validationError } from '../../domain/records/schema/validation.ts';
 import { appendDecided, type EventLog } from '../../storage/eventLog.ts';
+import { findPreviousAppend } from '../idempotency/keys.ts';
 
 /**
  * How the de-identified view shows dates. `years`: only their years (Safe Harbor, 45 CFR 164.514(b)(2)); `shifted`: all dates of a patient earlier by
@@ -182,9 +183,11 @@ export async function setDeidentification(
   changes: DeidentificationChanges,
 ): Promise<void> {
   const { workspace } = caller;
+  const stream = deidentificationStream(workspace);
+  if (await findPreviousAppend(eventLog, stream, caller)) return;
   const read = () => readOn(eventLog, workspace, noSettings);
-  await appendDecided(eventLog, deidentificationStream(workspace), read, ({ known }) => {
+  await appendDecided(eventLog, stream, read, ({ known }) => {
     const data = dataOf(known.at(-1)?.settings ?? safeHarbor, changes);
-    return data && newActorEvent(caller, workspace, 'DeidentificationSet', { ...data } as JsonObject);
+    return data && newEvent(caller, 'DeidentificationSet', { ...data } as JsonObject);
   });
 }

@@ -1,6 +1,6 @@
-import { v7 as uuidv7 } from 'uuid';
-import type { Caller } from '../../domain/events/newEvent.ts';
+import { type Caller, eventIdOf } from '../../domain/events/newEvent.ts';
 import { ServiceError } from '../../platform/errors.ts';
+import { deterministicEventId } from '../idempotency/keys.ts';
 import type { Page } from '../records/queries/paging.ts';
 import type { QueryPorts } from '../records/queries/records.ts';
 import { answerFinding, type GivenAnswer } from './answerCommands.ts';
@@ -49,9 +49,13 @@ export async function answerCause(
     .map(({ encounter_id: id }) => id);
   const counts = { updated: 0, unchanged: 0, gone: 0 };
   const answer = async (id: string) => {
-    // Each event has an id of its own; all have that of the request.
-    const own = { ...caller, earlier: { eventId: uuidv7(), appended: false } };
+    // Each event has its own id, the same in each try of the request; all have that of the request.
+    const own = {
+      ...caller,
+      earlier: { eventId: deterministicEventId(eventIdOf(caller), id), appended: false },
+    };
     counts[await outcomeOf(answerFinding(ports, own, id, given))] += 1;
+    if (caller.earlier && own.earlier.appended) caller.earlier.appended = true;
   };
   for (let at = 0; at < ids.length; at += AT_ONCE) await Promise.all(ids.slice(at, at + AT_ONCE).map(answer));
   return { ...counts, next_page_token: worklist.next_page_token, progress: worklist.progress };

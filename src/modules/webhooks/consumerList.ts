@@ -1,4 +1,5 @@
 import type { Caller } from '../../domain/events/newEvent.ts';
+import { ServiceError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
 import {
@@ -63,9 +64,13 @@ export async function removeConsumer(
   caller: Caller,
   name: string,
 ): Promise<void> {
-  const consumer = await consumers.find(caller.workspace, name);
+  const consumer = await consumers.find(caller.workspace, name).catch((error: unknown) => {
+    // An earlier try of the request removed it.
+    if (caller.earlier && error instanceof ServiceError && error.code === 'not_found') return undefined;
+    throw error;
+  });
   await recordAccess(eventLog, caller, { action: 'consumer.removed', query: { consumer: name } });
-  await consumers.remove(consumer);
+  if (consumer) await consumers.remove(consumer);
 }
 
 /**
