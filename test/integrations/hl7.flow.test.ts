@@ -341,6 +341,28 @@ onEmbeddedEngines((start) => {
     expect([version, record.last_name]).toEqual([4, 'Gordon']);
   });
 
+  test('a record counts once against the limit, also where its message is tried again', async () => {
+    const [one, another] = [admission(), admission()];
+    const other: typeof one.person = ['PID', { ...one.person[1], 5: 'Gordon^Ada' }];
+    const limited = await service.another({ BATCH_LINES_PER_MINUTE: '3' });
+    const codes: string[] = [];
+    try {
+      for (const [by, what] of [
+        [limited, one.person],
+        [service, other],
+        [limited, one.person],
+        [limited, another.person],
+        [limited, admission().person],
+      ] as const) {
+        const { text } = await send(by, hl7Message('ADT^A08', [what]).replace('C-1', phi('control')));
+        codes.push(/MSA\|(..)/.exec(text)?.[1] ?? JSON.parse(text).code);
+      }
+    } finally {
+      await limited.stop();
+    }
+    expect(codes).toEqual(['AA', 'AA', 'AA', 'AA', 'rate_limited']);
+  });
+
   test('while the event log is away nothing is acknowledged; the same messages are taken later', async () => {
     const { patient, visit, person, stay } = admission();
     let calls = 0;

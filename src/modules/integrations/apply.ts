@@ -246,10 +246,14 @@ async function foresee(
   const likely = await likelyStates(ports, streams);
   const results = await applyOperations(ports, { ...run, states: new Map(likely) }, operations);
   const unproven = [...likely].filter(([stream]) => !foreseen.has(stream));
-  if (await areCurrent(ports, unproven)) return results;
+  // What the limit refused stays refused: only the first trial is counted.
+  if (results.some(isLimited) || (await areCurrent(ports, unproven))) return results;
   foreseen.clear();
-  return applyOperations(ports, run, operations);
+  return applyOperations(ports, { ...run, limiter: undefined }, operations);
 }
+
+const isLimited = (result: OperationResult) =>
+  'error' in result && result.error instanceof ServiceError && result.error.code === 'rate_limited';
 
 /** Writes what a trial foresaw; resolves with the operations that are carried out by that. Rejects with `unavailable`. */
 async function writeForeseen(
