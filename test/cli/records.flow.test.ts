@@ -152,6 +152,21 @@ test('a service that limits requests is waited for, and one that is none is name
   await receiver.close();
 });
 
+test('a service that cannot respond yet is asked again when it says so', async () => {
+  let requests = 0;
+  const receiver = await Receiver.listen((_req, res) => {
+    requests += 1;
+    if (requests === 1) res.writeHead(503, { 'retry-after': '1' }).end('{"error":"Behind."}');
+    else res.end('{"summary":{"lines":0,"same":0}}\n');
+  });
+  const args = ['reconcile', 'package.json', '--url', `http://127.0.0.1:${receiver.port}`];
+  expect(await runCli(args, { env: { CHARTLEDGER_API_KEY: generateApiKey() } })).toEqual({
+    ...{ code: 0, stderr: '', stdout: '0 lines: 0 same\n' },
+  });
+  expect(requests).toBe(2);
+  await receiver.close();
+});
+
 test.each([
   ['records', 'get', 'payer', 'p'],
   ['records', 'list', 'payer'],

@@ -14,6 +14,8 @@ import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;
+/** What `undo apply` says before it writes. */
+const REQUEST = /^Undoing in request ([0-9a-f-]{36})\.\n$/;
 
 interface Sender {
   id: string;
@@ -140,7 +142,7 @@ onEveryEngine((start) => {
     expect([actions.has('record.changes'), actions.has('record.undo')]).toEqual([true, true]);
     const events = await changesBy(service, async () => {
       const { code, stderr, records } = await undone('apply', [patient.id], ...ofBad());
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(REQUEST) });
       expect(records).toMatchObject([{ version: 4, action: 'revert' }]);
     });
     const history = (await service.get(`${patientPath(patient.id)}/history`)).body.items;
@@ -271,6 +273,7 @@ onEveryEngine((start) => {
       ] as const)
         await send(sender, city);
       const args = ['undo', 'apply', '--workspace', service.workspaceId('clinic'), ...ofBad(), ...from];
+      let request: string | undefined;
       const events = await changesBy(service, async () => {
         const head = await service.eventLog.head();
         const kill = new AbortController();
@@ -280,9 +283,14 @@ onEveryEngine((start) => {
           LONG_MS,
         );
         kill.abort();
-        expect((await killed).code).toBe(null);
+        const { code, stderr } = await killed;
+        expect({ code, stderr }).toEqual({ code: null, stderr: expect.stringMatching(REQUEST) });
+        [, request] = REQUEST.exec(stderr) ?? [];
         expect((await runCli(args, { env: storesOf(service.config) })).code).toBe(0);
       });
+      // What the killed command wrote can be looked up.
+      const requests = events.map(({ metadata }) => metadata.requestId);
+      expect([requests[0], new Set(requests).size]).toEqual([request, 2]);
       expect(events.map(({ stream, type }) => `${type} ${stream}`).toSorted()).toEqual(
         patients
           .map(({ id }) => `PatientUpserted ${recordStream(service.workspaceId('clinic'), 'patient', id)}`)
@@ -356,7 +364,7 @@ onEveryEngine((start) => {
     ]);
     const appended = await appendedBy(service, async () => {
       const { code, stderr, records } = await undone('apply', ids, '--key', keyId);
-      expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(REQUEST) });
       expect(records).toMatchObject([
         { id: unread.id, action: 'blocked', problem: 'It has an event that cannot be read.', fields: [] },
         { id: other.id, action: 'revert', version: 3 },

@@ -75,6 +75,7 @@ async function run(options: UndoOptions, selection: WriteSelection, dryRun: bool
   const counts = new Map<UndoAction, number>();
   await withIngest(workspace, async ({ ports, caller }) => {
     if (dryRun) endWithReader();
+    else terminal().stderr.write(`Undoing in request ${caller.requestId}.\n`);
     let isFirst = true;
     if (json) await writePaced('[');
     for await (const wave of recordedParts(ports, caller, undoList(ports, caller, selection, { dryRun }))) {
@@ -91,7 +92,6 @@ async function run(options: UndoOptions, selection: WriteSelection, dryRun: bool
         if (number) writeLine(`${action.padEnd(8)}${counted(number, 'record')}`);
       }
       if (counts.size === 0) writeLine('There is nothing to undo.');
-      else if (!dryRun) writeLine(`Undone by request ${caller.requestId}.`);
     }
   });
   if (!dryRun && counts.has('blocked')) terminal().exitCode = FAILED;

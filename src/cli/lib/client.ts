@@ -14,7 +14,12 @@ import { CommandError } from './terminal.ts';
 /** The pause after 429 responses that do not say how long. */
 const DEFAULT_PAUSE_SECONDS = 5;
 
-/** Returns the seconds that a 429 response asks to wait. */
+/** How long commands wait for a service that cannot respond at the moment: a projector takes so long to catch up at most. */
+const PATIENCE_SECONDS = 120;
+/** For so long they say nothing of it. */
+const QUIET_SECONDS = 10;
+
+/** Returns the seconds that a 429 or 503 response asks to wait. */
 export function retryAfterSeconds(told: number | string | null | undefined): number {
   const value = Number(told ?? Number.NaN);
   return value > 0 && Number.isFinite(value) ? value : DEFAULT_PAUSE_SECONDS;
@@ -63,6 +68,8 @@ interface ServiceClientOptions {
   signal?: AbortSignal | undefined;
   /** Sent with every request; `user-agent` replaces that of this program. */
   headers?: Record<string, string>;
+  /** How many seconds a service that cannot respond at the moment, and says when to ask again, is waited for. Default: 0. */
+  patience?: number;
 }
 
 interface GetOptions {
@@ -96,7 +103,7 @@ export class ServiceClient {
 
   /**
    * Returns the response to a GET request, or to a POST if there is a body, with status 200; waits as long as a service that
-   * limits requests says. Rejects with `ServiceAway`, with `CommandError` when the service refuses, and with an `AbortError`
+   * limits requests, or cannot respond at the moment, says. Rejects with `ServiceAway`, with `CommandError` when the service refuses, and with an `AbortError`
    * after a signal.
    */
   async get(
@@ -108,13 +115,25 @@ export class ServiceClient {
       if (value !== undefined) search.set(name, String(value));
     }
     const url = `${this.#address}${path}?${search.toString()}`;
-    for (;;) {
+    for (let waited = 0; ; ) {
       const sent = lines ? { type: 'application/x-ndjson', content: Readable.toWeb(lines()) } : jsonOf(body);
       const response = await this.#fetch(url, accept, sent, signal);
       if (response.status === 200) return response;
       const refused = refusedSchema.safeParse(parseJson(await response.text().catch(() => ''))).data;
-      if (response.status !== 429) throw this.#refusal(response.status, refused?.error);
-      await this.#wait(retryAfterSeconds(refused?.retryAfter ?? response.headers.get('retry-after')), signal);
+      const told = refused?.retryAfter ?? response.headers.get('retry-after');
+      const seconds = retryAfterSeconds(told);
+      const refusal = this.#refusal(response.status, refused?.error);
+      if (response.status === 429) {
+        terminal().stderr.write(`The service limits requests; continuing in ${seconds} s.\n`);
+      } else {
+        const { patience = 0 } = this.#options;
+        if (response.status !== 503 || told === null || waited >= patience) throw refusal;
+        // A projector that catches up takes moments.
+        if (waited < QUIET_SECONDS && waited + seconds >= QUIET_SECONDS)
+          terminal().stderr.write(`${refusal.message} It is asked again.\n`);
+        waited += seconds;
+      }
+      await this.#wait(seconds, signal);
     }
   }
 
@@ -187,7 +206,6 @@ export class ServiceClient {
   }
 
   async #wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
-    terminal().stderr.write(`The service limits requests; continuing in ${seconds} s.\n`);
     const ended = [signal, this.#options.signal].filter((one) => one !== undefined);
     await sleep(seconds * 1000, undefined, { signal: AbortSignal.any(ended) });
   }
@@ -295,7 +313,7 @@ export async function serviceClient(
   const address = requireUrl(command, url);
   const statement = purposeStatement();
   return new ServiceClient({
-    ...{ url: address, key: await requireKey(command, keyFile), signal },
+    ...{ url: address, key: await requireKey(command, keyFile), signal, patience: PATIENCE_SECONDS },
     ...(statement && { headers: { 'purpose-statement': ascii(statement) } }),
   });
 }
