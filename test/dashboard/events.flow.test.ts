@@ -69,6 +69,35 @@ onEmbeddedEngines((start) => {
     ]);
   });
 
+  test('says what happened to whom and what it changed, and that the names were shown', async () => {
+    const patient = { ...samples.patient(), first_name: phi('Maria'), last_name: phi('Lopez') };
+    await service.post('/integration/patients', patient);
+    await service.post('/integration/patients', { ...patient, city: 'Omaha', phone: '402-555-0199' });
+    const encounterId = phi('encounter');
+    const encounter = { id: encounterId, patient_id: patient.id, date_of_service: '2026-03-05' };
+    await service.post('/integration/encounters', encounter);
+    await service.upload(documentsPath(encounterId), documentForm());
+    const visitor = await visit('compliance');
+    const before = await service.eventLog.head();
+    const { text } = await visitor.get(root);
+    const words = text
+      .slice(text.indexOf('<ol'))
+      .replaceAll(/<(details|pre).*?<\/\1>/gs, '')
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' ');
+    const name = `${patient.first_name} ${patient.last_name}`;
+    expect(words).toMatch(
+      new RegExp(`Patient updated ${name} ${patient.id} version 2 (City, Phone|Phone, City) `),
+    );
+    expect(words).toContain(`Patient created ${name} ${patient.id} version 1 `);
+    expect(words).toMatch(new RegExp(`Encounter created ${name}, Mar 5, 2026 ${encounterId}`));
+    expect(words).toMatch(new RegExp(`Document uploaded \\S+ of ${name}, `));
+    const accesses = (await readAll(service.eventLog, before)).filter(
+      ({ type, data }) => type === 'AccessRecorded' && data.action === 'record.list',
+    );
+    expect(accesses.map(({ data }) => data.kind)).toEqual(expect.arrayContaining(['patient', 'encounter']));
+  });
+
   test('shows one kind alone, which stands in the address, and pages on', async () => {
     const payers = Array.from({ length: 22 }, () => samples.payer());
     for (const payer of payers) await service.post('/integration/payers', payer);

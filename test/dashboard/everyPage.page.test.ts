@@ -178,7 +178,7 @@ test.each([
   '/workspaces/:workspace/webhooks/new',
   '/workspaces/:workspace/records/:kind/:id/erase',
 ])(
-  'the focus is marked at every stop of %s',
+  'the focus is marked at every stop of %s, and fields are marked without it',
   async (path) => {
     const shown = before.get(path) ?? page;
     if (shown === page) await page.goto(`/dashboard${addressOf(path, things)}`);

@@ -77,8 +77,8 @@ describe('the page of workspaces', () => {
     expect(events.map(({ type, data }) => [type, data])).toEqual([
       ['WorkspaceCreated', { workspace, sandbox: true }],
     ]);
-    const mark = page.locator('summary').filter({ hasText: 'Workspace' });
-    expect(await mark.textContent()).toMatch(/Workspace sandbox_\w+ Sandbox$/);
+    const mark = page.locator('.workspace-menu > summary');
+    expect(await mark.textContent()).toMatch(/^Sandbox sandbox_\w+$/);
     await expectAccessible(page);
     await takePictures(page, 'sandbox');
     await page.goto(`/dashboard/workspaces/${service.workspaceId('clinic')}`);

@@ -392,8 +392,8 @@ export async function expectIsolated(page: Page): Promise<void> {
   expect(await page.evaluate(unisolated)).toEqual([]);
 }
 
-/** The contrast of the focus ring with what is behind it, for every stop of the page that has less than 3:1. */
-const faintRings = `(async () => {
+/** The contrast of the focus ring with what is behind it, and of the edge of a field, for every stop of the page that has less than 3:1. */
+const faintStops = `(async () => {
   const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
   const rgba = (colour) => {
     canvas.clearRect(0, 0, 1, 1);
@@ -412,24 +412,31 @@ const faintRings = `(async () => {
     }
     return getComputedStyle(document.documentElement).backgroundColor;
   };
+  const contrast = (...colours) => {
+    const [one, other] = colours.map(luminance).sort((a, b) => b - a);
+    return (one + 0.05) / (other + 0.05);
+  };
   const faint = [];
+  document.activeElement.blur();
   const stops = document.querySelectorAll('a[href], button, input:not([type="hidden"]), select, textarea, summary, [tabindex="0"]');
   for (const stop of stops) {
+    const edge = contrast(getComputedStyle(stop).borderTopColor, behind(stop));
     stop.focus({ focusVisible: true, preventScroll: true });
     if (document.activeElement !== stop) continue;
     const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(stop);
-    const [one, other] = [luminance(outlineColor), luminance(behind(stop))].sort((a, b) => b - a);
-    const contrast = (one + 0.05) / (other + 0.05);
-    if (outlineStyle === 'none' || parseFloat(outlineWidth) < 2 || contrast < 3) faint.push([stop.outerHTML.slice(0, 120), outlineStyle, outlineWidth, outlineColor, contrast]);
+    const ring = contrast(outlineColor, behind(stop));
+    if (outlineStyle === 'none' || parseFloat(outlineWidth) < 2 || ring < 3) faint.push([stop.outerHTML.slice(0, 120), outlineStyle, outlineWidth, outlineColor, ring]);
+    if (stop.matches('input, select, textarea') && edge < 3) faint.push([stop.outerHTML.slice(0, 120), 'edge', edge]);
+    stop.blur();
   }
   return faint;
 })()`;
 
-/** Fails where the focus is not marked by a ring of 2 px with a contrast of 3:1, in light and in dark. */
+/** Fails where the focus is not marked by a ring of 2 px with a contrast of 3:1, or a field by such an edge, in light and in dark. */
 export async function expectFocusSeen(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    expect(await page.evaluate(faintRings)).toEqual([]);
+    expect(await page.evaluate(faintStops)).toEqual([]);
   }
   await page.emulateMedia({ colorScheme: 'light' });
 }

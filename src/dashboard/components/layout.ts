@@ -227,7 +227,7 @@ function side(user: User, around: Surroundings, section: string | undefined): Ht
 ${workspaces.length > 0 && switcher(user, workspace, workspaces, section)}
 ${menu(user, around, section)}
 <details class="dropdown user-menu">
-<summary><span>${bdi(user.name)}</span></summary>
+<summary><span title="${user.name}">${bdi(user.name)}</span></summary>
 <ul>
 <li><a href="/dashboard/account">Account</a></li>
 ${workspace !== undefined && html`<li><a href="/dashboard${reasonPath(workspace, around.address)}">Reason for reads</a></li>`}
@@ -254,7 +254,7 @@ function switcher(
   const pathIn = (id: string) => (mayOpen(user, id, roles) ? path : '');
   const current = workspaces.find(({ id }) => id === workspace);
   return html`<details class="dropdown workspace-menu">
-<summary><span><span class="muted">Workspace</span> ${workspace ?? 'none'}</span>${sandboxMark(current?.sandbox)}</summary>
+<summary><span title="${workspace}"><span class="muted">${current?.sandbox ? 'Sandbox' : 'Workspace'}</span> ${workspace ?? 'none'}</span></summary>
 <ul>${workspaces.map(
     ({ id, sandbox }) =>
       html`<li><a href="/dashboard/workspaces/${id}${pathIn(id)}"${id === workspace && html` aria-current="true"`}>${id}${sandboxMark(sandbox)}</a></li>`,

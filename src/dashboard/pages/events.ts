@@ -3,15 +3,18 @@ import type { AuditEntry } from '../../../projections/auditAggregation.ts';
 import { addressOf } from '../../api/server/answer.ts';
 import type { Position, RecordedEvent } from '../../domain/events/event.ts';
 import type { DisclosedRange } from '../../domain/events/payloads.ts';
+import { readinessStates } from '../../domain/events/readinessEvents.ts';
 import {
   documentStream,
   encounterReadinessStream,
   readinessStream,
   recordStream,
 } from '../../domain/events/streams.ts';
+import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { readAuditTrail } from '../../modules/audit/trail.ts';
+import { eventTitle } from '../../modules/eventStream/asyncapi.ts';
 import { ChangedFields, toNarrowedEvent } from '../../modules/eventStream/changedFields.ts';
 import {
   type CloudEvent,
@@ -27,15 +30,18 @@ import {
 } from '../../modules/eventStream/deidentificationSettings.ts';
 import type { EventStream } from '../../modules/eventStream/eventStream.ts';
 import { formatPosition, parsePosition } from '../../modules/eventStream/position.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { UnreadableError } from '../../platform/errors.ts';
+import { defectText } from '../components/defects.ts';
 import { filterForm, select } from '../components/forms.ts';
 import { fieldLabel, titleOf } from '../components/labels.ts';
 import {
   type DashboardRoute,
   everyone,
   type Html,
+  type HtmlValue,
   html,
   phiReaders,
   type Reply,
@@ -43,7 +49,7 @@ import {
 } from '../components/page.ts';
 import { pageLinks } from '../components/paging.ts';
 import { who } from '../components/people.ts';
-import { filledQuery, unlessBehind } from '../components/recordTable.ts';
+import { filledQuery, readinessBadge, referredLink, unlessBehind } from '../components/recordTable.ts';
 import { badge, bdi, code, empty, time, tryAgain } from '../components/text.ts';
 import {
   documentsPath,
@@ -53,6 +59,8 @@ import {
   recordPath,
   worklistPath,
 } from '../components/urls.ts';
+import { recordsIn } from './auditTable.ts';
+import { readNames } from './records/shared.ts';
 
 /** Maximum characters shown of a payload, so that several of them do not make the page too heavy. */
 const MOST_SHOWN = 4_000;
@@ -67,46 +75,64 @@ interface EventViewer {
   workspace: string;
   /** Undefined in the de-identified view, which names nobody. */
   names: PrincipalNames | undefined;
+  /** Undefined there, and while the read model of records is too far behind. */
+  records: RecordNames | undefined;
 }
 
-/** Returns an event of the list: what, which record, when and who, and its payload, collapsed. */
+/** Returns an event of the list: what happened to which record, what it changed, by whom and when; and its payload, collapsed. */
 function eventLine(found: FoundEvent, shown: EventViewer): Html {
   const { kind, entry, event } = found;
   const position = formatPosition(entry.position);
+  const isMissing = typeof event === 'string';
   return html`<li id="event-${position}">
-<p>${
-    typeof event === 'string'
-      ? html`<strong>${titleOf(kind)}</strong> ${badge(event, 'neutral')}`
-      : html`<strong>${event.type}</strong>`
-  } ${shown.names ? subject(found, shown.workspace) : hiddenSubject(event)}
-<small class="muted">Position ${code(position)}${shown.names ? html` · ${time(entry.recordedAt)} · ${by(found, shown.names)}` : html` · ${entry.recordedAt.slice(0, 4)}`}</small></p>
+<div>${isMissing ? html`<strong>${titleOf(kind)}</strong> ${badge(event, 'neutral')}` : html`<strong title="${event.type}">${whatHappened(event)}</strong>`}</div>
+<div>${shown.names ? subject(found, shown) : hiddenSubject(event)}</div>
+<div class="muted">${isMissing ? missingTexts[event] : outcome(event)}</div>
+<div class="muted">${shown.names && by(found, shown.names)}</div>
+<div class="muted">${shown.names ? time(entry.recordedAt) : entry.recordedAt.slice(0, 4)}</div>
 ${
-  typeof event === 'string'
-    ? html`<p>${missingTexts[event]}</p>`
-    : html`<details><summary>Payload<span class="visually-hidden"> of ${position}</span></summary><pre tabindex="0" dir="auto"><code>${payload(event)}</code></pre></details>`
+  !isMissing &&
+  html`<details><summary>Payload<span class="visually-hidden"> of ${position}</span></summary><pre tabindex="0" dir="auto"><code>${payload(event)}</code></pre></details>`
 }
 </li>`;
 }
 
+/** Returns what an event says in words; of a record, whether it was created or updated. */
+function whatHappened({ type, data }: CloudEvent): string {
+  return eventTitle({ type }).replace('created or updated', data.version === 1 ? 'created' : 'updated');
+}
+
+/** Returns the state of an encounter for billing after the event, with its defects; or the fields that an event changed. */
+function outcome({ data: { sent, changed, version } }: CloudEvent): HtmlValue {
+  const state = readinessStates.find((one) => one === sent.to);
+  if (state !== undefined) {
+    const found = Array.isArray(sent.rules)
+      ? sent.rules.map((rule) => defectText(String(rule))).join(', ')
+      : '';
+    return html`<span title="${found}">${readinessBadge(state)} ${found}</span>`;
+  }
+  if (version === 1 || changed.length === 0) return undefined;
+  const fields = changed.map(fieldLabel).join(', ');
+  return html`<span title="${fields}">${fields}</span>`;
+}
+
 /**
- * Returns the link to the record, at the version that the event created; for readiness, to the encounter or to the
+ * Returns the link to the record, and to the version that the event created; for readiness, to the encounter or to the
  * worklist.
  */
-function subject({ kind, entry }: FoundEvent, workspace: string): Html {
-  const { id = '', documentId, version } = entry;
-  if (kind === 'readiness') {
-    if (entry.id === undefined) return html`<a href="${worklistPath(workspace)}">all encounters</a>`;
-    return html`<a href="/dashboard${recordPath(workspace, 'encounter', id)}">${id}</a>`;
+function subject({ kind, entry }: FoundEvent, { workspace, records }: EventViewer): Html {
+  const { id, documentId, version } = entry;
+  if (id === undefined) return html`<a href="${worklistPath(workspace)}">all encounters</a>`;
+  if (kind === 'readiness') return html`${referredLink(workspace, encounter.kind, id, records)}`;
+  if (kind === 'document') {
+    return html`<a href="/dashboard${documentsPath(workspace, id, documentId)}" title="${documentId}">${bdi(documentId ?? '')}</a> of ${referredLink(workspace, encounter.kind, id, records)}`;
   }
-  const path =
-    kind === 'document' ? documentsPath(workspace, id, documentId) : recordPath(workspace, kind, id);
-  const query = kind === 'document' ? '' : `?version=${version}`;
-  return html`<a href="/dashboard${path}${query}" title="${documentId ?? id}">${bdi(documentId ?? id)}</a> <span class="muted">version ${version}</span>`;
+  return html`${referredLink(workspace, kind, id, records)} <a class="quiet-link nowrap" href="/dashboard${recordPath(workspace, kind, id)}?version=${version}">version ${version}</a>`;
 }
 
 function hiddenSubject(event: FoundEvent['event']): Html {
   if (typeof event === 'string') return html``;
-  return html`${code(event.subject)} <span class="muted">version ${event.data.version}</span>`;
+  return html`<span title="${event.subject}">${code(event.subject)}</span> <span class="muted nowrap">version ${event.data.version}</span>`;
 }
 
 function by({ entry: { principal } }: FoundEvent, names: PrincipalNames): Html {
@@ -145,6 +171,11 @@ interface FoundEvent {
 interface FoundEvents {
   items: FoundEvent[];
   next_page_token: string | null;
+}
+
+/** Events that may be shown, and the names of the records that they are about, for who may read those. */
+interface NamedEvents extends FoundEvents {
+  records?: RecordNames | undefined;
 }
 
 const EVENTS_A_PAGE = 20;
@@ -321,7 +352,7 @@ async function showNews(ports: EventPagePorts, visit: Visit): Promise<Reply> {
   if (found === undefined || found.items.length === 0) return { fragment: html`` };
   const isGap = found.items.length === EVENTS_A_PAGE;
   return {
-    fragment: html`${lines(ports, wanted, found.items)}${
+    fragment: html`${lines(ports, wanted, found)}${
       isGap && html`<li class="muted">More events arrived in between. Reload the page to see them all.</li>`
     }${live(wanted, found.items, true)}`,
   };
@@ -336,8 +367,11 @@ function wantedBy({ publicUrl }: EventPagePorts, visit: Visit, kind: string | un
 /**
  * Resolves with the events, once the audit trail says that they were shown; where there are none, nothing was shown.
  */
-async function read(ports: EventPagePorts, { caller }: Visit, wanted: EventSelection): Promise<FoundEvents> {
+async function read(ports: EventPagePorts, { caller }: Visit, wanted: EventSelection): Promise<NamedEvents> {
   const found = await newestEvents(ports, wanted);
+  const entries = found.items.map(({ entry }) => entry);
+  const about = wanted.view === 'full' ? recordsIn(entries) : [];
+  const { names: records, accesses } = await readNames(ports, wanted.workspace, about);
   const readable = found.items.filter(({ event }) => typeof event !== 'string');
   const positions = readable.map(({ entry }) => entry.position);
   if (positions.length > 0) {
@@ -350,10 +384,10 @@ async function read(ports: EventPagePorts, { caller }: Visit, wanted: EventSelec
       ...(view === 'deidentified' && { view }),
     };
     const query = { ...(kind !== undefined && { kinds: kind }), view };
-    await recordAccess(ports.eventLog, caller, { action: 'events.read', query, shown });
+    await recordAccess(ports.eventLog, caller, { action: 'events.read', query, shown }, ...accesses);
   }
-  if (wanted.view === 'full') await ports.names.learn(found.items.map(({ entry }) => entry.principal));
-  return found;
+  if (wanted.view === 'full') await ports.names.learn(entries.map(({ principal }) => principal));
+  return { ...found, records };
 }
 
 const kindOptions = [
@@ -379,21 +413,17 @@ function live(
   const latest = formatPosition(items[0]?.entry.position ?? after);
   return html`<span id="live" role="status" hx-get="/dashboard${newsPath(workspace, kind, latest)}" hx-trigger="every 5s" hx-target="#events" hx-swap="afterbegin"${
     isReplaced && html` hx-swap-oob="true"`
-  }>${isReplaced ? `${items.length} new at position ${latest}` : 'Waiting for events'}</span>`;
+  }>${isReplaced && items[0] ? html`${items.length} new, the latest at ${time(items[0].entry.recordedAt)}` : 'Waiting for events'}</span>`;
 }
 
-function list(ports: EventPagePorts, req: Visit['req'], wanted: EventSelection, found: FoundEvents): Html {
+function list(ports: EventPagePorts, req: Visit['req'], wanted: EventSelection, found: NamedEvents): Html {
   const { items, next_page_token: token } = found;
   return html`${items.length === 0 && empty(wanted.pageToken === undefined ? 'No events yet.' : 'There is nothing older.')}
-<ol class="events" id="events">${lines(ports, wanted, items)}</ol>
+<ol class="events" id="events">${lines(ports, wanted, found)}</ol>
 ${pageLinks(req, { token })}`;
 }
 
-function lines(
-  { names }: EventPagePorts,
-  { workspace, view }: EventSelection,
-  items: readonly FoundEvent[],
-): Html[] {
-  const shown = { workspace, names: view === 'full' ? names : undefined };
-  return items.map((item) => eventLine(item, shown));
+function lines({ names }: EventPagePorts, { workspace, view }: EventSelection, found: NamedEvents): Html[] {
+  const shown = { workspace, names: view === 'full' ? names : undefined, records: found.records };
+  return found.items.map((item) => eventLine(item, shown));
 }

@@ -1,9 +1,9 @@
 import { clockProblem } from '../../modules/health.ts';
-import { type ProjectionStatus, projectionStatus } from '../../modules/records/queries/records.ts';
+import { type ReadModelLag, readModelLag } from '../../modules/records/queries/records.ts';
 import { systemClock } from '../../storage/rateLimiters.ts';
-import { type DashboardRoute, everyone, type Html, html } from '../components/page.ts';
+import { type DashboardRoute, everyone, type Html, type HtmlValue, html } from '../components/page.ts';
 import { table } from '../components/tables.ts';
-import { badge, time } from '../components/text.ts';
+import { badge, code, time, timeAgo } from '../components/text.ts';
 import type { OverviewPorts } from './overviewFigures.ts';
 
 /** `/system`: what all workspaces share. */
@@ -18,14 +18,14 @@ export function systemRoutes({
       roles: everyone,
       async handle() {
         const [projections, clock] = await Promise.all([
-          projectionStatus(eventLog, readModels),
+          readModelLag(eventLog, readModels, systemClock.now()),
           clockProblem(eventLog, systemClock),
         ]);
         const body = html`<div class="page-head"><h1>System</h1>
 <p class="muted">As of ${time(new Date().toISOString())}</p></div>
 ${clock && html`<p class="banner" role="alert"><strong>Warning.</strong> ${clock.message}</p>`}
 <h2>Read models</h2>
-<p class="muted">They follow the event log of the whole installation. A parked event is one that a read model could not process.</p>
+<p class="muted">Lists and searches are read from them. They follow the event log of the whole installation. A parked event is one that a read model could not process.</p>
 ${projectionTable(projections)}`;
         return { page: { title: 'System', section: 'System', body } };
       },
@@ -33,18 +33,46 @@ ${projectionTable(projections)}`;
   ];
 }
 
-function projectionTable(projections: ProjectionStatus[]): Html {
+/** What each read model is for, by its name without its version. */
+const purposes: Record<string, string> = {
+  records: 'Lists of records, filters and names',
+  documents: 'Lists of documents',
+  encounters: 'Encounters of a patient, for retention and erasure',
+  search: 'Search for documents',
+  timeline: 'Reading the event stream from a time on',
+  tree: 'Proofs, signed heads and verification',
+  audit: 'Audit trail, requests and figures',
+  readiness: 'Readiness for billing',
+};
+
+function projectionTable(statuses: ReadModelLag[]): Html {
   return table(
     'Read models',
     [
-      { title: 'Read model', isHeader: true, cell: ({ model }) => model },
+      {
+        title: 'Used for',
+        isHeader: true,
+        cell: ({ model }) => purposes[model.replace(/_v\d+$/, '')] ?? model,
+      },
+      { title: 'Read model', cell: ({ model }) => code(model) },
       {
         title: 'State',
         cell: ({ behind }) => (behind === 0 ? badge('up to date', 'good') : badge('catching up', 'neutral')),
       },
-      { title: 'Positions behind', cell: ({ behind }) => behind },
-      { title: 'Parked events', cell: ({ parked }) => (parked === 0 ? 0 : badge(String(parked), 'bad')) },
+      { title: 'Behind', cell: behindText },
+      {
+        title: 'Parked events',
+        isNumber: true,
+        cell: ({ parked }) => (parked === 0 ? 0 : badge(String(parked), 'bad')),
+      },
     ],
-    projections,
+    statuses,
   );
+}
+
+/** Returns how old the oldest event is that a read model does not hold yet; where that is not known, how many positions it lacks. */
+function behindText({ behind, seconds }: ReadModelLag): HtmlValue {
+  if (behind === 0) return html`<span class="muted">nothing</span>`;
+  if (seconds === undefined) return `${behind.toLocaleString('en-US')} positions`;
+  return html`events since ${timeAgo(new Date(systemClock.now() - seconds * 1000).toISOString())}`;
 }

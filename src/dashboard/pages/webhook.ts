@@ -151,7 +151,7 @@ function attemptTable(
       {
         title: 'Outcome',
         cell: ({ outcome, next_attempt_at: next }) =>
-          html`${badge(outcome, tones[outcome])}${next !== undefined && html` <span class="nowrap">next ${timeAgo(next)}</span>`}`,
+          html`${badge(outcome, tones[outcome])}${next !== undefined && Date.parse(next) > Date.now() && html` <span class="nowrap">next ${timeAgo(next)}</span>`}`,
       },
       { title: 'Response', cell: answerOf },
       { title: 'Duration', cell: ({ duration_ms }) => html`<span class="nowrap">${duration_ms} ms</span>` },
