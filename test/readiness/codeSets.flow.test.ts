@@ -50,6 +50,35 @@ onEmbeddedEngines((start) => {
     return event as NonNullable<typeof event>;
   };
 
+  const NPPES = '"NPI","Entity Type Code","Replacement NPI","NPI Deactivation Date","NPI Reactivation Date"';
+  const CLIA = 'PRVDR_NUM,PGM_TRMNTN_CD,TRMNTN_EXPRTN_DT\n';
+
+  test.each([
+    ['payers', 'Name\nElm\n', /has no column Payer ID/],
+    ['payers', 'Payer ID\n,\n', /is not well-formed CSV/],
+    ['payers', 'Payer ID\n-\n', /has no payer IDs/],
+    ['payers', '', /is empty: load the file that your clearinghouse publishes/],
+    ['payers', 'Payer ID\n', /has no rows below its header/],
+    ['nppes', 'NPI\n1234567893\n', /has no column Entity Type Code/],
+    ['nppes', '', /is empty/],
+    ['nppes', 'NPI\n', /has no column Entity Type Code/],
+    ['nppes', `${NPPES}\n`, /has no rows below its header/],
+    ['nppes', `${NPPES}\n"1234567893","1","","",""`, /ends within a line.*download it again/],
+    ['nppes', `${NPPES}\n"1234567893","1","","","02`, /is not well-formed CSV/],
+    ['nppes', `${NPPES}\n"1234567893","1"\n`, /is not well-formed CSV/],
+    ['clia', '', /is empty/],
+    ['clia', CLIA, /has no rows below its header/],
+    ['clia', `${CLIA}28D1234567,00,202801`, /ends within a line/],
+    ['clia', 'NPI\n1234567893\n', /has no column PRVDR_NUM/],
+  ])('a file for %s with %j is refused, also while no record has a number', async (set, content, why) => {
+    const events = await installationEvents(service, async () => {
+      const { code, stdout, stderr } = await cli('load', set, fileOf(content));
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(why);
+    });
+    expect(events.filter(({ type }) => type === 'CodeSetLoaded')).toEqual([]);
+  });
+
   test('a set that is loaded counts in all workspaces from then on, which is an event of the installation', async () => {
     const first = await load(`${HEADER}${rowsOf(codes)},,,,,,,\n\n`, '--release', '25.1');
     expect(first).toMatchObject({
@@ -97,7 +126,6 @@ onEmbeddedEngines((start) => {
   });
 
   const registry = (header: string, ...rows: string[]) => `${[header, ...rows].join('\n')}\n`;
-  const NPPES = '"NPI","Entity Type Code","Replacement NPI","NPI Deactivation Date","NPI Reactivation Date"';
   /** Loads a set; gives the event, and what the command says. */
   const loadSet = async (set: string, content: string, ...args: string[]) => {
     let stdout = '';
@@ -214,18 +242,6 @@ onEmbeddedEngines((start) => {
   });
 
   test.each([
-    ['payers', 'Name\nElm\n', /has no column Payer ID/],
-    ['payers', 'Payer ID\n,\n', /is not well-formed CSV/],
-    ['payers', 'Payer ID\n-\n', /has no payer IDs/],
-    ['nppes', 'NPI\n1234567893\n', /has no column Entity Type Code/],
-    ['clia', 'NPI\n1234567893\n', /has no column PRVDR_NUM/],
-  ])('a file for %s with %j is refused', async (set, content, why) => {
-    const { code, stdout, stderr } = await cli('load', set, fileOf(content));
-    expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(why);
-  });
-
-  test.each([
     ['a few codes', HEADER + rowsOf(codes.slice(0, 499)), /has 499 codes/],
     [
       'a code twice',
@@ -234,7 +250,7 @@ onEmbeddedEngines((start) => {
     ],
     ['what is no code', HEADER + rowsOf(['207Q00000', ...codes]), /line 3 has no taxonomy code/],
     ['another header', `Id,Name\n${'1,a\n'.repeat(600)}`, /has no column Code/],
-    ['nothing', '', /has 0 codes/],
+    ['nothing', '', /is empty/],
     ['a broken row', `${HEADER}207Q00000X,"open\n${rowsOf(codes)}`, /is not well-formed CSV/],
   ])('a file with %s is refused, and says why', async (_what, content, why) => {
     const events = await installationEvents(service, async () => {

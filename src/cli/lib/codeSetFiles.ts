@@ -12,14 +12,16 @@ interface Row {
   info: { lines: number };
 }
 
+const NEWLINE = 0x0a;
+
 /**
- * Passes the rows of a CSV file on, one after another, with the columns that are wanted; resolves with how many there were. Rejects with
- * `CommandError` when it is no CSV file with these columns, and with `conflict` when it cannot be read.
+ * Passes the rows of a CSV file on, one after another, with the columns that are wanted; resolves with how many there were.
+ * `endsLines`: the last line of the whole file has an end. Rejects with `CommandError` when it is no CSV file with these columns, has no
+ * rows, or was cut off, and with `conflict` when it cannot be read.
  */
 async function readRows(
   path: string,
-  columns: readonly string[],
-  publisher: string,
+  { columns, publisher, endsLines }: { columns: readonly string[]; publisher: string; endsLines: boolean },
   onRow: (row: Row) => void,
 ): Promise<number> {
   const name = basename(path);
@@ -42,9 +44,16 @@ async function readRows(
       throw new CommandError(`${name} has no column ${missing}: it is not the CSV file that ${publisher}.`);
   };
   let rows = 0;
+  let lastByte: number | undefined;
+  async function* noteLast(chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      lastByte = chunk.at(-1);
+      yield chunk;
+    }
+  }
   try {
     await ofFile(path, () =>
-      pipeline(createReadStream(path), parser, async (all: AsyncIterable<Row>) => {
+      pipeline(createReadStream(path), noteLast, parser, async (all: AsyncIterable<Row>) => {
         for await (const row of all) {
           if (rows === 0) requireColumns();
           rows += 1;
@@ -58,6 +67,14 @@ async function readRows(
       `${name} is not well-formed CSV (${error.code}): load the file that ${publisher}.`,
     );
   }
+  if (lastByte === undefined) throw new CommandError(`${name} is empty: load the file that ${publisher}.`);
+  requireColumns();
+  if (rows === 0)
+    throw new CommandError(`${name} has no rows below its header: load the whole file that ${publisher}.`);
+  if (endsLines && lastByte !== NEWLINE)
+    throw new CommandError(
+      `${name} ends within a line, as a download that was cut off does: download it again.`,
+    );
   return rows;
 }
 
@@ -78,7 +95,8 @@ const MOST_CODES = 5_000;
 export async function readTaxonomy(path: string): Promise<CodeSetContent> {
   const name = basename(path);
   const codes = new Set<string>();
-  await readRows(path, ['Code'], 'NUCC publishes', ({ record, info }) => {
+  const form = { columns: ['Code'], publisher: 'NUCC publishes', endsLines: true };
+  await readRows(path, form, ({ record, info }) => {
     const code = (record.Code ?? '').trim();
     const where = `${name}: the row that ends in line ${info.lines}`;
     if (!TAXONOMY_CODE.test(code)) {
@@ -108,7 +126,8 @@ export async function readNpis(path: string, npis: ReadonlySet<string>): Promise
   const codes: string[] = [];
   const organizations: string[] = [];
   const ended: [string, string][] = [];
-  const rows = await readRows(path, columns, 'NPPES publishes', ({ record }) => {
+  const form = { columns, publisher: 'NPPES publishes', endsLines: true };
+  const rows = await readRows(path, form, ({ record }) => {
     const [npi = '', type, deactivated, reactivated] = columns.map((column) => record[column]);
     if (!npis.has(npi)) return;
     codes.push(npi);
@@ -134,7 +153,8 @@ export async function readCliaNumbers(path: string, numbers: ReadonlySet<string>
   const columns = ['PRVDR_NUM', 'PGM_TRMNTN_CD', 'TRMNTN_EXPRTN_DT'] as const;
   const codes: string[] = [];
   const ended: [string, string][] = [];
-  const rows = await readRows(path, columns, 'CMS publishes', ({ record }) => {
+  const form = { columns, publisher: 'CMS publishes', endsLines: true };
+  const rows = await readRows(path, form, ({ record }) => {
     const [number = '', termination = '', date] = columns.map((column) => record[column]);
     if (!numbers.has(number)) return;
     codes.push(number);
@@ -178,7 +198,9 @@ const PAYER_ID = /^[A-Z0-9][A-Z0-9_-]{1,79}$/;
  */
 export async function readPayerIds(path: string, columns: readonly string[]): Promise<CodeSetContent> {
   const codes = new Set<string>();
-  await readRows(path, columns, 'your clearinghouse publishes', ({ record }) => {
+  // Spreadsheets do not end the last line of what they export.
+  const form = { columns, publisher: 'your clearinghouse publishes', endsLines: false };
+  await readRows(path, form, ({ record }) => {
     const values = columns.flatMap((column) => (record[column] ?? '').toUpperCase().split(/[\s,;|]+/));
     for (const code of values) if (PAYER_ID.test(code)) codes.add(code);
   });
