@@ -145,6 +145,14 @@ onEveryEngine((start) => {
       ...{ fhir: '409 false', bundle: '409', hl7: 'AE' },
     });
     expect(await states()).toEqual(all('waiting'));
+    const paged: string[] = [];
+    for (let token: string | null = ''; token !== null; ) {
+      const { body } = await officer.get(`/integration/returned?limit=4${token && `&page_token=${token}`}`);
+      paged.push(...body.items.map(({ id }: { id: string }) => id));
+      token = body.next_page_token;
+    }
+    expect(paged).toEqual((await returned()).items.map(({ id }: { id: string }) => id));
+    expect((await officer.get('/integration/returned?page_token=x')).status).toBe(400);
     for (const id of Object.values(ids)) {
       const body = { kind: 'patient', id, decision: 'allow', reason: 'Erased by mistake' };
       expect((await admin.post('/integration/returned/decisions', body)).status).toBe(200);

@@ -8,13 +8,14 @@ import { exactObject, validate } from '../../domain/records/schema/validation.ts
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { KeyManager } from '../../modules/auth/keyManager.ts';
-import { decideReturn, type ReturnedRecord, returnedRecords } from '../../modules/erasure/returned.ts';
+import { decideReturn, type ReturnedRecord, returnedPage } from '../../modules/erasure/returned.ts';
 import { findPreviousAppend } from '../../modules/idempotency/keys.ts';
 import { returnDecisions } from '../../modules/records/commands/returns.ts';
 import type { HistoryPorts } from '../../modules/records/queries/history.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import { exampleRequestId } from '../schemas/examples.ts';
-import { doneAnswer, principal, timestamp } from '../schemas/records.ts';
+import { pageQuerySchema, pageRequest } from '../schemas/parameters.ts';
+import { doneAnswer, pageOf, principal, timestamp } from '../schemas/records.ts';
 import { readJson } from '../server/body.ts';
 import { type IdempotencyPorts, withOptionalIdempotency } from '../server/idempotency.ts';
 import { callerOf } from '../server/requestContext.ts';
@@ -67,9 +68,10 @@ const returnedSchema = z
   })
   .meta({ id: 'ReturnedRecord', description: 'A record that was sent again after its erasure.' });
 
-const listSchema = z
-  .object({ choice: choiceSchema, items: z.array(returnedSchema) })
-  .meta({ id: 'ReturnedRecords', description: 'The records that were sent again after their erasure.' });
+const listSchema = pageOf(returnedSchema).extend({ choice: choiceSchema }).meta({
+  id: 'ReturnedRecords',
+  description: 'The records that were sent again after their erasure.',
+});
 
 const someone = exampleSender.principal as z.infer<typeof returnedSchema>['principal'];
 const example: z.infer<typeof returnedSchema> = {
@@ -90,11 +92,16 @@ const listReturned = endpoint({
   summary: 'List the records sent again after their erasure',
   description:
     'The choice of the workspace, and the records that were sent again after their erasure, or about which somebody decided, in the order of the ' +
-    'erasures. Takes the longer, the more was ever erased. The read is itself recorded in the audit trail.',
+    'erasures. A page takes as long as the erasures that it passes over. The read is itself recorded in the audit trail.',
   tag: common.tag,
   permission: 'audit',
+  query: pageQuerySchema,
   answers: {
-    200: { description: 'The records.', schema: listSchema, example: { choice: 'review', items: [example] } },
+    200: {
+      description: 'The records.',
+      schema: listSchema,
+      example: { choice: 'review', items: [example], next_page_token: null },
+    },
   },
   handler:
     ({ eventLog, directory, names }: ReturnPorts) =>
@@ -102,22 +109,22 @@ const listReturned = endpoint({
       const caller = callerOf(context);
       const { workspace } = caller;
       const choice = directory.returnsOf(workspace);
-      const found = await Array.fromAsync(returnedRecords(eventLog, workspace, choice));
+      const page = await returnedPage(eventLog, workspace, choice, pageRequest(context.req));
       await recordAccess(eventLog, caller, { action: 'record.list', query: { returned: true } });
       const whose = ({ principal: sender, decided }: ReturnedRecord) => [
         sender ?? [],
         decided?.principal ?? [],
       ];
-      await names.learn(found.flatMap(whose).flat());
+      await names.learn(page.items.flatMap(whose).flat());
       const named = (one: NonNullable<ReturnedRecord['principal']>) => ({
         ...{ type: one.type, id: one.id, name: names.nameOf(one) ?? null },
       });
-      const items = found.map((one) => ({
+      const items = page.items.map((one) => ({
         ...one,
         principal: one.principal && named(one.principal),
         decided: one.decided && { ...one.decided, principal: named(one.decided.principal) },
       }));
-      return { body: { choice, items } };
+      return { body: { choice, items, next_page_token: page.next_page_token } };
     },
 });
 

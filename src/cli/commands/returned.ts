@@ -4,9 +4,9 @@ import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { decideReturn, type ReturnedRecord, returnedRecords } from '../../modules/erasure/returned.ts';
 import { type ReturnDecision, returnDecisions } from '../../modules/records/commands/returns.ts';
 import { csvLine } from '../../platform/csv.ts';
-import { withWorkspace } from '../../server/stores.ts';
+import { type WorkspaceTools, withWorkspace } from '../../server/stores.ts';
 import { addFormatOptions, kindArgument } from '../lib/options.ts';
-import { example, print, printable, writeJson, writeLine, writeTable } from '../lib/terminal.ts';
+import { example, print, printable, writeLine, writeTable } from '../lib/terminal.ts';
 
 const formats = ['table', 'json', 'csv'] as const;
 
@@ -37,21 +37,42 @@ function cellsOf(one: Named): string[] {
 }
 
 async function list({ workspace, format }: ReturnedOptions): Promise<void> {
-  const rows = await withWorkspace(workspace, async ({ eventLog, names, caller, directory }) => {
-    const choice = directory.returnsOf(workspace);
-    const found = await Array.fromAsync(returnedRecords(eventLog, workspace, choice));
-    const query = { returned: true };
-    await recordAccess(eventLog, caller, { action: 'record.list', query });
-    await names.learn(found.flatMap(({ principal }) => principal ?? []));
-    const nameOf = ({ principal }: ReturnedRecord) => (principal ? (names.nameOf(principal) ?? null) : null);
-    return found.map((one): Named => ({ ...one, principal_name: nameOf(one) }));
+  await withWorkspace(workspace, async (tools) => {
+    const { eventLog, caller } = tools;
+    await recordAccess(eventLog, caller, { action: 'record.list', query: { returned: true } });
+    if (format !== 'table') return print(texts(named(tools, workspace), format));
+    const rows = (await Array.fromAsync(named(tools, workspace))).flat();
+    writeTable(
+      header.map((name) => name.replace('_', ' ').toUpperCase()),
+      rows.map((one) => cellsOf(one).map((cell) => printable(cell))),
+    );
   });
-  if (format === 'json') return writeJson(rows);
-  if (format === 'csv') return print([csvLine(header), ...rows.map((one) => csvLine(cellsOf(one)))]);
-  writeTable(
-    header.map((name) => name.replace('_', ' ').toUpperCase()),
-    rows.map((one) => cellsOf(one).map((cell) => printable(cell))),
-  );
+}
+
+async function* named(
+  { eventLog, names, directory }: WorkspaceTools,
+  workspace: string,
+): AsyncGenerator<Named[]> {
+  for await (const part of returnedRecords(eventLog, workspace, directory.returnsOf(workspace))) {
+    const found = part.map(({ record }) => record);
+    await names.learn(found.flatMap(({ principal }) => principal ?? []));
+    yield found.map((one) => ({
+      ...one,
+      principal_name: (one.principal && names.nameOf(one.principal)) ?? null,
+    }));
+  }
+}
+
+/** Yields the records as a file, some at a time. */
+async function* texts(parts: AsyncIterable<Named[]>, format: 'csv' | 'json'): AsyncGenerator<string> {
+  yield format === 'csv' ? csvLine(header) : '[';
+  let isFirst = true;
+  for await (const part of parts)
+    for (const one of part) {
+      yield format === 'csv' ? csvLine(cellsOf(one)) : `${isFirst ? '' : ','}\n  ${JSON.stringify(one)}`;
+      isFirst = false;
+    }
+  if (format === 'json') yield '\n]\n';
 }
 
 function addDecide(records: Command): void {

@@ -116,12 +116,17 @@ const MOST = 200;
 async function list({ eventLog, directory, names }: ReturnedPorts, visit: Visit): Promise<Reply> {
   const { workspace, caller, csrf } = visit;
   const choice = directory.returnsOf(workspace);
-  const open: ReturnedRecord[] = [];
+  /** The first that wait, and the last of the others. */
+  const waiting: ReturnedRecord[] = [];
   const others: ReturnedRecord[] = [];
-  for await (const one of returnedRecords(eventLog, workspace, choice))
-    (one.state === 'waiting' ? open : others).push(one);
-  const found = [...open, ...others.reverse()];
-  const shown = found.slice(0, MOST);
+  let total = 0;
+  for await (const part of returnedRecords(eventLog, workspace, choice)) {
+    total += part.length;
+    for (const { record } of part) (record.state === 'waiting' ? waiting : others).push(record);
+    waiting.splice(MOST);
+    others.splice(0, others.length - MOST);
+  }
+  const shown = [...waiting, ...others.reverse()].slice(0, MOST);
   await names.learn(
     shown.flatMap(({ principal, decided }) => [principal ?? [], decided?.principal ?? []].flat()),
   );
@@ -139,7 +144,7 @@ ${select({
 <p>Records that were sent again after their erasure, usually by the next nightly sync of an EMR that still has them. What is refused is not kept: after a decision to let a record return, it has to be sent again.</p>
 ${visit.may(admins) ? settings : html`<p>Erased records that are sent again: <strong>${choiceTexts[choice].toLowerCase()}</strong>.</p>`}
 ${shown.length === 0 ? empty('No erased record was sent again.') : returnedTable(shown, names, visit)}
-${found.length > shown.length && html`<p class="muted">${found.length - shown.length} more: ${code(`chartledger records returned --workspace ${workspace}`)} lists all.</p>`}`;
+${total > shown.length && html`<p class="muted">${total - shown.length} more: ${code(`chartledger records returned --workspace ${workspace}`)} lists all.</p>`}`;
   return { page: { title: 'Returned records', section: returnedSection, body } };
 }
 

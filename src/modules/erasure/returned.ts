@@ -1,9 +1,16 @@
-import { dataAs, type Principal, type RecordedEvent, type ReturnChoice } from '../../domain/events/event.ts';
+import {
+  dataAs,
+  type Position,
+  type Principal,
+  type RecordedEvent,
+  type ReturnChoice,
+} from '../../domain/events/event.ts';
 import { type Caller, newEvent } from '../../domain/events/newEvent.ts';
-import { erasureStep, type RecordErased } from '../../domain/events/payloads.ts';
+import { erasureStep, type RecordErased, tombstoneTypes } from '../../domain/events/payloads.ts';
 import { recordStream, returnStream } from '../../domain/events/streams.ts';
+import { upcast } from '../../domain/events/upcasting.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
-import { notFound, ServiceError } from '../../platform/errors.ts';
+import { asUnreadable, notFound, ServiceError, UnreadableError } from '../../platform/errors.ts';
 import { appendDecided, type EventLog, followToEnd } from '../../storage/eventLog.ts';
 import { findPreviousAppend } from '../idempotency/keys.ts';
 import {
@@ -12,8 +19,9 @@ import {
   type ReturnDecision,
   readReturn,
 } from '../records/commands/returns.ts';
+import { decodeToken, encodeToken, type Page, type PageRequest } from '../records/queries/paging.ts';
+import { allInTurns, foldStream } from '../records/queries/records.ts';
 import { requireReason } from './holdState.ts';
-import { tombstonesAfter } from './tombstones.ts';
 
 /** What was decided about the return of a record. */
 interface Decided {
@@ -47,29 +55,22 @@ export interface ReturnedRecord {
   decided: Decided | null;
 }
 
-/** What is known of a record's return besides its own stream. */
+/** What was noted of a record's return after an erasure, besides its own stream. */
 interface Noted {
+  /** How many events were folded. */
+  version: number;
   refused?: RecordedEvent;
   decided?: RecordedEvent;
 }
 
-/** Returns a key of an erasure. */
-function keyOf(workspace: string, { kind, record_id: id, version }: ErasedRecord): string {
-  return `${recordStream(workspace, kind, id)} ${version}`;
-}
-
-async function notedReturns(eventLog: EventLog, workspace: string): Promise<Map<string, Noted>> {
-  const noted = new Map<string, Noted>();
-  const filter = { eventTypes: ['RecordReturnRefused', 'RecordReturnDecided'] };
-  for await (const { events } of followToEnd(eventLog, { after: 0, filter })) {
-    for (const event of events.filter(({ metadata }) => metadata.workspace === workspace)) {
-      const key = keyOf(workspace, dataAs<ErasedRecord>(event.data));
-      const before = noted.get(key) ?? {};
-      const isDecision = event.type === 'RecordReturnDecided';
-      noted.set(key, isDecision ? { ...before, decided: event } : { refused: event, ...before });
-    }
-  }
-  return noted;
+/** Returns the fold of the next event of a stream of returns; `erasure`: the version of the tombstone that ended it. */
+function notedFold(erasure: number) {
+  return (before: Noted | undefined, event: RecordedEvent): Noted => {
+    const state = { ...before, version: event.revision + 1 };
+    if (dataAs<ErasedRecord>(upcast(event).data).version !== erasure) return state;
+    const isDecision = event.type === 'RecordReturnDecided';
+    return isDecision ? { ...state, decided: event } : { ...state, refused: before?.refused ?? event };
+  };
 }
 
 /** Who sent a record, in which request. */
@@ -86,36 +87,91 @@ function decidedBy(event: RecordedEvent | undefined): Decided | null {
 
 const stateOf = { allow: 'allowed', refuse: 'refused', review: 'waiting' } as const;
 
+/** How many erasures are looked at at the same time. */
+const WAVE = 32;
+
+/** A record that returned, and the position of the tombstone that ended its erasure. */
+interface ReturnedAt {
+  record: ReturnedRecord;
+  position: Position;
+}
+
 /**
- * Yields the records of a workspace that were sent again after an erasure, or about whose return somebody decided, in the order of the erasures; of
- * those that were erased again since, the next one. `choice`: that of the workspace. Takes one pass through all
- * tombstones, and a read for each that ends an erasure. Rejects with `unavailable`.
+ * Yields the records of a workspace that were sent again after an erasure, or about whose return somebody decided, some at a time, in the order of the
+ * erasures; of those that were erased again since, the next one. `choice`: that of the workspace. `after`: only erasures that ended after this position.
+ * Takes one pass through the tombstones, and two reads for each that ends an erasure. Rejects with `unavailable`.
  */
 export async function* returnedRecords(
   eventLog: EventLog,
   workspace: string,
   choice: ReturnChoice,
-): AsyncGenerator<ReturnedRecord> {
-  const noted = await notedReturns(eventLog, workspace);
-  for await (const tombstone of tombstonesAfter(eventLog, 0)) {
-    const { kind, record_id: id } = dataAs<RecordErased>(tombstone.data);
-    const { stream } = tombstone;
-    if (erasureStep(tombstone) !== 'done' || stream !== recordStream(workspace, kind, id)) continue;
-    const erased = { kind, record_id: id, version: tombstone.revision + 1 };
-    const { refused, decided: decision } = noted.get(keyOf(workspace, erased)) ?? {};
-    const [next] = await eventLog.readStream(stream, { from: tombstone.revision + 1, limit: 1 });
-    const isReturned = next !== undefined && erasureStep(next) === undefined;
-    if (!isReturned && (next || !(refused ?? decision))) continue;
-    const decided = decidedBy(decision);
-    yield {
-      ...{ kind, id, state: isReturned ? 'returned' : stateOf[decided?.decision ?? choice] },
-      ...{ erased_at: tombstone.recordedAt, refused_at: refused?.recordedAt ?? null },
-      returned_at: next?.recordedAt ?? null,
-      version: next ? next.revision + 1 : null,
-      ...senderOf(next ?? refused),
-      decided,
-    };
+  after: Position = 0,
+): AsyncGenerator<ReturnedAt[]> {
+  const filter = { eventTypes: [...tombstoneTypes] };
+  const isEnd = (event: RecordedEvent) => {
+    const { kind, record_id: id } = dataAs<RecordErased>(event.data);
+    return erasureStep(event) === 'done' && event.stream === recordStream(workspace, kind, id);
+  };
+  for await (const { events } of followToEnd(eventLog, { after, filter })) {
+    const ends = events.filter(isEnd);
+    for (let from = 0; from < ends.length; from += WAVE) {
+      const wave = ends.slice(from, from + WAVE);
+      const found = await allInTurns(wave, (end) => returnedSince(eventLog, workspace, choice, end));
+      yield found.flatMap((record, at) =>
+        record ? [{ record, position: (wave[at] as RecordedEvent).position }] : [],
+      );
+    }
   }
+}
+
+/** Resolves with what became of a record after the end of an erasure; undefined if nothing, or if it was erased again. */
+async function returnedSince(
+  eventLog: EventLog,
+  workspace: string,
+  choice: ReturnChoice,
+  { stream, revision, recordedAt, data }: RecordedEvent,
+): Promise<ReturnedRecord | undefined> {
+  const { kind, record_id: id } = dataAs<RecordErased>(data);
+  const [since, noted = { version: 0 }] = await Promise.all([
+    eventLog.readStream(stream, { from: revision + 1, limit: 1 }).catch(asUnreadable),
+    foldStream(eventLog, returnStream(workspace, kind, id), notedFold(revision + 1)),
+  ]);
+  // It exists again, whatever its first version says.
+  const isUnreadable = since instanceof UnreadableError;
+  const next = isUnreadable ? undefined : since[0];
+  const isReturned = isUnreadable || (next !== undefined && erasureStep(next) === undefined);
+  if (!isReturned && (next || !(noted.refused ?? noted.decided))) return undefined;
+  const decided = decidedBy(noted.decided);
+  return {
+    ...{ kind, id, state: isReturned ? 'returned' : stateOf[decided?.decision ?? choice] },
+    ...{ erased_at: recordedAt, refused_at: noted.refused?.recordedAt ?? null },
+    returned_at: next?.recordedAt ?? null,
+    version: next ? next.revision + 1 : null,
+    ...senderOf(next ?? noted.refused),
+    decided,
+  };
+}
+
+/** Resolves with one page of these records. Rejects with `validation_failed` for an invalid token, and with `unavailable`. */
+export async function returnedPage(
+  eventLog: EventLog,
+  workspace: string,
+  choice: ReturnChoice,
+  { limit, pageToken }: PageRequest,
+): Promise<Page<ReturnedRecord>> {
+  const scope = ['returned', workspace];
+  const after = pageToken === undefined ? 0 : decodeToken(pageToken, scope);
+  const found: ReturnedAt[] = [];
+  for await (const part of returnedRecords(eventLog, workspace, choice, after)) {
+    found.push(...part);
+    if (found.length > limit) break;
+  }
+  const shown = found.slice(0, limit);
+  const last = found.length > limit ? shown.at(-1) : undefined;
+  return {
+    items: shown.map(({ record }) => record),
+    next_page_token: last ? encodeToken(last.position, scope) : null,
+  };
 }
 
 /**

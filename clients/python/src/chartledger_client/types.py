@@ -2650,9 +2650,11 @@ class RefusedLine(TypedDict):
 class ReturnedRecords(TypedDict):
     """The records that were sent again after their erasure."""
 
+    items: list[ReturnedRecord]
+    # Pass it as `page_token` to get the next page; `null` on the last page
+    next_page_token: str | None
     # What happens to a write of an erased record. `allow`: the record exists again, with the warning `previously_erased`; `refuse`: the write gets 410 `previously_erased`; `review`: it gets 409 `return_pending` until somebody decides.
     choice: Literal["allow", "refuse", "review"]
-    items: list[ReturnedRecord]
 
 
 class ReturnedRecordPrincipal(TypedDict):

@@ -1621,7 +1621,7 @@ export interface paths {
         };
         /**
          * List the records sent again after their erasure
-         * @description The choice of the workspace, and the records that were sent again after their erasure, or about which somebody decided, in the order of the erasures. Takes the longer, the more was ever erased. The read is itself recorded in the audit trail.
+         * @description The choice of the workspace, and the records that were sent again after their erasure, or about which somebody decided, in the order of the erasures. A page takes as long as the erasures that it passes over. The read is itself recorded in the audit trail.
          *
          *     Needs the permission `audit`.
          */
@@ -5839,12 +5839,14 @@ export interface components {
         };
         /** @description The records that were sent again after their erasure. */
         ReturnedRecords: {
+            items: components["schemas"]["ReturnedRecord"][];
+            /** @description Pass it as `page_token` to get the next page; `null` on the last page */
+            next_page_token: string | null;
             /**
              * @description What happens to a write of an erased record. `allow`: the record exists again, with the warning `previously_erased`; `refuse`: the write gets 410 `previously_erased`; `review`: it gets 409 `return_pending` until somebody decides.
              * @enum {string}
              */
             choice: "allow" | "refuse" | "review";
-            items: components["schemas"]["ReturnedRecord"][];
         };
         /** @description A record that was sent again after its erasure. */
         ReturnedRecord: {
@@ -9738,7 +9740,12 @@ export interface operations {
     };
     listReturnedRecords: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Items per page, 1 to 1,000 */
+                limit?: number;
+                /** @description The `next_page_token` of the previous page */
+                page_token?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
