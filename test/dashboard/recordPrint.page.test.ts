@@ -51,6 +51,9 @@ test('a record on paper: its state, its documents, every version, and who printe
     { action: 'record.read', ...subject, query: { version: 3 } },
     { action: 'record.history', ...subject, query: { limit: 1000 } },
     { action: 'document.list', kind: 'document', record_id: encounter.id, query: { limit: 1000 } },
+    ...['patient', 'patient', 'provider'].map((kind) =>
+      expect.objectContaining({ action: 'record.list', kind, query: { fields: 'name' } }),
+    ),
   ]);
   expect(await page.title()).toBe('Encounter, printable · Chartledger');
   const text = await page.locator('main').innerText();

@@ -51,7 +51,7 @@ test('a record: its state with what billing may refuse, what it refers to, and i
     expect.objectContaining({ action: 'record.list', kind: 'payer', query: { fields: 'name' } }),
   ]);
   expect(await page.title()).toBe('Patient · Chartledger');
-  expect(await page.locator('.record-fields dt').first().innerText()).toBe('ID');
+  expect(await page.locator('.record-fields dt').first().innerText()).toBe('First name');
   expect(await records.field('City').innerText()).toBe(city);
   expect(await records.field('Country').innerText()).toBe('US');
   expect(await records.field('Policy number').innerText()).toBe(insurance.policy_number);
@@ -67,7 +67,7 @@ test('a record: its state with what billing may refuse, what it refers to, and i
   const [removed, changed, created] = [records.version(3), records.version(2), records.version(1)];
   expect(await textOf(removed)).toMatch(
     new RegExp(
-      `updated .*UTC by Test key \\(API key\\) Email Email removed ${patient.email} .*from 127\\.0\\.0\\.1, request [-0-9a-f]{36}`,
+      `updated .*UTC by Test key \\(API key\\) from 127\\.0\\.0\\.1, request [-0-9a-f]{36} .*Email Email removed ${patient.email}`,
     ),
   );
   const changes = await textOf(changed.locator('dl'));
@@ -77,7 +77,7 @@ test('a record: its state with what billing may refuse, what it refers to, and i
   await expectAccessible(page);
   await page.getByRole('link', { name: 'Overview' }).last().click();
 
-  await records.field('Payer ID').getByRole('link', { name: payer.id }).click();
+  await records.field('Payer').getByRole('link', { name: payer.name }).click();
   await page.getByRole('heading', { name: `Payer ${payer.name}` }).waitFor();
   await records.show(records.pathOf('providers', provider.id));
   expect(await records.field('NPI').innerText()).toMatch(/^1234567890\s*Warning: has a wrong check digit$/);

@@ -47,9 +47,9 @@ describe('finding a record', () => {
       await page.getByRole('link', { name: payer.id }).waitFor();
       expect(await page.getByRole('row', { name: payer.id }).innerText()).toContain(payer.name);
       await expectAccessible(page);
-      await page.getByLabel('Kind', { exact: true }).selectOption('Patient');
+      await page.getByLabel('Kinds of records').getByRole('link', { name: 'Patients' }).click();
       await page.getByLabel('ID', { exact: true }).fill(payer.id);
-      await page.getByRole('button', { name: 'Find' }).click();
+      await page.getByRole('button', { name: 'Show' }).click();
       await page.getByText('There is no patient with this ID.').waitFor();
       expect(await page.getByLabel('ID', { exact: true }).inputValue()).toBe(payer.id);
       await expectAccessible(page);
@@ -58,9 +58,10 @@ describe('finding a record', () => {
     expect(accesses.map(({ action, kind }) => [action, kind])).toEqual([
       ['record.list', 'payer'],
       ['record.list', 'patient'],
+      ['record.list', 'patient'],
     ]);
     await page.getByLabel('ID', { exact: true }).fill(patient.id);
-    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('button', { name: 'Show' }).click();
     await records.shows(`Patient ${patient.first_name} ${patient.last_name}`);
     expect(new URL(page.url()).pathname).toBe(`/dashboard${records.pathOf('patients', patient.id)}`);
   });
@@ -73,7 +74,7 @@ describe('finding a record', () => {
       made.push(facility.id);
     }
     await records.show(`${records.root}?kind=facilities`);
-    const listed = () => page.locator('tbody th').allInnerTexts();
+    const listed = () => page.locator('tbody td[data-title="ID"]').allInnerTexts();
     const first = await listed();
     expect(first.length).toBe(50);
     await page.getByRole('link', { name: 'Next page' }).click();
@@ -97,7 +98,7 @@ describe('finding a record', () => {
         const patient = samples.patient();
         await alone.post('/integration/patients', patient);
         await shown.page.getByLabel('ID', { exact: true }).fill(patient.id);
-        await shown.page.getByRole('button', { name: 'Find' }).click();
+        await shown.page.getByRole('button', { name: 'Show' }).click();
         await shown.shows(`Patient ${patient.first_name} ${patient.last_name}`);
         const encounter = samples.encounter(patient.id);
         await alone.post('/integration/encounters', encounter);
@@ -137,19 +138,19 @@ test(
       const patient = { ...samples.patient(), first_name: name, primary_insurance: { payer_id: id } };
       await service.post('/integration/patients', patient);
       await records.show(`${records.root}?kind=payers`);
-      await page.getByRole('link', { name: id, exact: true }).click();
+      await page.getByRole('link', { name: `${name}, ${id}`, exact: true }).click();
       await records.shows(`Payer ${name}`);
-      expect(await records.field('ID').innerText()).toBe(id);
+      expect(await page.locator('.record-facts code').innerText()).toBe(id);
       await page.getByRole('link', { name: 'Timeline' }).click();
       expect(await records.version(2).innerText()).toContain(name);
       await page.getByRole('link', { name: 'Compare versions 1 and 2' }).click();
       expect(await page.getByRole('row', { name: 'City' }).innerText()).toContain(name);
-      await page.getByLabel('Breadcrumb').getByRole('link', { name: id, exact: true }).click();
+      await page.getByLabel('Breadcrumb').getByRole('link', { name, exact: true }).click();
       await page.getByRole('button', { name: 'Printable page' }).click();
       await page.getByRole('button', { name: 'Back to record' }).waitFor();
       await records.shows(`Payer ${name}`);
       await records.show(records.pathOf('patients', patient.id));
-      await records.field('Payer ID').getByRole('link', { name: id, exact: true }).click();
+      await records.field('Payer').getByRole('link', { name, exact: true }).click();
       await records.shows(`Payer ${name}`);
       await records.show(`${records.root}?kind=patients&id=${encodeURIComponent(id)}`);
       expect(await page.getByLabel('ID', { exact: true }).inputValue()).toBe(id);

@@ -276,9 +276,7 @@ onEmbeddedEngines((start) => {
     expect(facility).toMatch(/for any reason: 1/);
     await of('providers', uncoded.provider, 'Blocks no encounters.');
     const patient = await of('patients', unnumbered.patient, 'Blocks 1 encounter.');
-    expect(patient).toContain(
-      'The primary insurance has a member ID, unless the patient pays: not met by 1 encounter',
-    );
+    expect(patient).toContain('No member ID: 1 encounter');
     await of('patients', uncoded.patient, 'Blocks no encounters.');
   });
 

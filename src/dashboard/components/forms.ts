@@ -177,6 +177,8 @@ export interface Confirmation {
   /** The question, which names what is changed. */
   title: string;
   section: string;
+  /** The way to the page. */
+  breadcrumb?: Html;
   /** What will happen. */
   text: HtmlValue;
   /** The fields of the answer, besides the button. */
@@ -240,11 +242,12 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
 
 /** Its form is sent to the address of the page. */
 function questionPage(asked: Confirmation, { csrf }: Visit, error?: string): Page {
-  const { title, section, text, fields, button, isDangerous, back } = asked;
+  const { title, section, breadcrumb, text, fields, button, isDangerous, back } = asked;
   return {
     title,
     section,
-    body: html`<h1>${title}</h1>
+    body: html`${breadcrumb}
+<h1>${title}</h1>
 <p>${text}</p>
 ${formError(error)}
 <form method="post">${csrf}

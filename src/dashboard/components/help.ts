@@ -76,11 +76,7 @@ export const pageHelp: Readonly<Record<string, readonly [line: string, document:
       'guides/read-for-billing',
       'find-a-record',
     ],
-    '/workspaces/:workspace/records': [
-      'Nothing is shown until you look for it.',
-      'guides/dashboard',
-      'records',
-    ],
+    '/workspaces/:workspace/records': ['Search by a name, or filter a list.', 'guides/dashboard', 'records'],
     '/workspaces/:workspace/records/:kind/:id': [
       'A field’s name leads to its history.',
       'guides/dashboard',

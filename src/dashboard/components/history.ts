@@ -14,26 +14,29 @@ export function changeWord({ from, to }: FieldChange): 'added' | 'removed' | 'ch
 }
 
 /** Returns the previous value. */
-export function before(value: unknown): Html {
+function before(value: unknown): Html {
   return html`<del>${fieldValue(value)}</del>`;
 }
 
 /** Returns the present value. */
-export function after(value: unknown): Html {
+function after(value: unknown): Html {
   return html`<ins>${fieldValue(value)}</ins>`;
 }
 
 /** Returns differences field by field: what happened to it, from what, to what. */
 export function changeList(changes: readonly FieldChange[]): Html {
   return html`<dl class="changes">${changes.map((change) => {
-    const { field, from, to } = change;
-    const word = changeWord(change);
-    return html`<div><dt>${fieldLabel(field)} <span class="change-word">${word}</span></dt>
-<dd>${word !== 'added' && before(from)}${
-      word === 'changed' &&
-      html` <span aria-hidden="true">→</span><span class="visually-hidden">became</span> `
-    }${word !== 'removed' && after(to)}</dd></div>`;
+    return html`<div><dt>${fieldLabel(change.field)} <span class="change-word">${changeWord(change)}</span></dt>
+<dd>${changed(change)}</dd></div>`;
   })}</dl>`;
+}
+
+/** Returns what a field was, and what it became. */
+export function changed(change: FieldChange): Html {
+  const word = changeWord(change);
+  return html`${word !== 'added' && before(change.from)}${
+    word === 'changed' && html` <span aria-hidden="true">→</span><span class="visually-hidden">became</span> `
+  }${word !== 'removed' && after(change.to)}`;
 }
 
 /**

@@ -16,6 +16,7 @@ const spellings: Record<string, string> = {
  */
 export function fieldLabel(field: string): string {
   const text = field
+    .replace(/^is_/, '')
     .split('.')
     .map((name) =>
       /^\d+$/.test(name)

@@ -10,6 +10,7 @@ import {
   admins,
   everyone,
   type Html,
+  type HtmlValue,
   html,
   integrators,
   type Page,
@@ -282,7 +283,7 @@ ${workspace !== undefined && html`<ul>${links(workspaceSections, `/dashboard/wor
 }
 
 interface Crumb {
-  text: string;
+  text: HtmlValue;
   /** Below `/dashboard`. */
   path: string;
 }
@@ -290,7 +291,8 @@ interface Crumb {
 /** Returns the way to a page: what is above it, outermost first. */
 export function breadcrumb(crumbs: readonly Crumb[]): Html {
   return html`<nav class="breadcrumb" aria-label="Breadcrumb"><ol>${crumbs.map(
-    ({ text, path }) => html`<li><a href="/dashboard${path}">${bdi(text)}</a></li>`,
+    ({ text, path }) =>
+      html`<li><a href="/dashboard${path}">${typeof text === 'string' ? bdi(text) : text}</a></li>`,
   )}</ol></nav>`;
 }
 

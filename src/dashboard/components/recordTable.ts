@@ -15,9 +15,9 @@ import { fieldLabel } from './labels.ts';
 import { breadcrumb } from './layout.ts';
 import { type Html, type HtmlValue, html } from './page.ts';
 import { earlierParameter } from './paging.ts';
-import { fieldValue } from './records.ts';
+import { fieldValue, namedLink, recordLink } from './records.ts';
 import { type TableColumn, table } from './tables.ts';
-import { badge, bdi, code, day, empty, idBeside, time } from './text.ts';
+import { badge, bdi, code, dayText, empty, idBeside, time } from './text.ts';
 import { queryInUtc } from './time.ts';
 import { recordPath, recordsPath } from './urls.ts';
 
@@ -68,12 +68,18 @@ export function pluralTitle({ plural }: CatalogEntry): string {
   return plural.charAt(0).toUpperCase() + plural.slice(1);
 }
 
-/** Returns the breadcrumb of a record's page, or, where an id is given, of what is below that. */
-export function recordCrumbs(workspace: string, entry: CatalogEntry, id?: string): Html {
+/** Returns the breadcrumb of a record's page, or, where a record is given, of what is below that; `name` is what it is called. */
+export function recordCrumbs(
+  workspace: string,
+  entry: CatalogEntry,
+  record?: { id: string; name?: HtmlValue },
+): Html {
   return breadcrumb([
     { text: recordsSection, path: recordsPath(workspace) },
     { text: pluralTitle(entry), path: recordsPath(workspace, entry.kind) },
-    ...(id === undefined ? [] : [{ text: id, path: recordPath(workspace, entry.kind, id) }]),
+    ...(record
+      ? [{ text: record.name ?? record.id, path: recordPath(workspace, entry.kind, record.id) }]
+      : []),
   ]);
 }
 
@@ -104,9 +110,9 @@ export function referredLink(
   id: unknown,
   names: RecordNames | undefined,
 ): HtmlValue {
-  if (typeof id !== 'string') return fieldValue(undefined);
-  const name = names?.nameOf(kind, id);
-  return html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}">${bdi(name ?? id)}</a>${name !== undefined && html` ${idBeside(id)}`}`;
+  return typeof id === 'string'
+    ? namedLink(workspace, kind, id, names?.nameOf(kind, id))
+    : fieldValue(undefined);
 }
 
 /** What a list of encounters names: title of the column, kind, and the field that refers to it. */
@@ -162,26 +168,47 @@ export function recordTable(shown: RecordTable): Html {
   const { workspace, entry, records, partOf, asOf, sorting } = shown;
   const query = asOf === undefined ? '' : `?as_of=${encodeURIComponent(asOf)}`;
   if (records.length === 0) return noRecords(entry, asOf);
+  const isOfEncounters = entry.kind === encounter.kind;
+  const warningsOf = ({ record }: RecordView) => qualityWarnings(entry, record, record).length;
   const columns: Columns = [
     {
-      title: 'ID',
-      ...{ isHeader: true, isCut: true },
-      cell: ({ id }) =>
-        html`<a href="/dashboard${recordPath(workspace, entry.kind, id)}${query}" title="${id}">${bdi(id)}</a>`,
+      title: isOfEncounters ? fieldLabel('date_of_service') : 'Name',
+      ...{ isHeader: true, isCut: !isOfEncounters },
+      cell: ({ id, record }) => {
+        const name = calledBy(entry, record);
+        return html`<a href="/dashboard${recordPath(workspace, entry.kind, id)}${query}" title="${name ? `${name}, ${id}` : id}" aria-label="${name ? `${name}, ${id}` : id}">${bdi(name ?? id)}</a>`;
+      },
     },
-    ...(entry.kind === encounter.kind ? encounterColumns(shown) : namingColumns(entry)),
+    ...(isOfEncounters ? encounterColumns(shown) : []),
+    ...(entry.kind === patient.kind ? [bornColumn] : []),
+    { title: 'ID', cell: ({ id }) => idBeside(id) },
+    ...(records.some((one) => warningsOf(one) > 0)
+      ? [{ title: 'Warnings', cell: (one: RecordView) => warningCount(warningsOf(one)) }]
+      : []),
     { title: 'Last change', ...sortedBy('updated', sorting), cell: ({ updated_at }) => time(updated_at) },
-    { title: 'Warnings', cell: ({ record }) => warningCount(qualityWarnings(entry, record, record).length) },
-    ...(partOf === undefined ? ageColumns(sorting) : []),
+    ...(partOf === undefined && !isOfEncounters ? [versionColumn] : []),
+    ...(partOf === undefined && (!isOfEncounters || sorting?.sort === sortOf.created.sort)
+      ? [createdColumn(sorting)]
+      : []),
   ];
-  return table(pluralTitle(entry), columns, records);
+  return html`<div class="dense">${table(pluralTitle(entry), columns, records)}</div>`;
 }
 
-function ageColumns(sorting: RecordTable['sorting']): Columns {
-  return [
-    { title: 'Version', cell: ({ version }) => version },
-    { title: 'Created', ...sortedBy('created', sorting), cell: ({ created_at }) => time(created_at) },
-  ];
+/** Returns what people call a record in a list of its kind: an encounter by its day. */
+function calledBy({ listedBy }: CatalogEntry, record: RecordFields): string | undefined {
+  const day = listedBy && record[listedBy];
+  return typeof day === 'string' ? dayText(day) : recordName(record);
+}
+
+const bornColumn: Columns[number] = {
+  title: 'Date of birth',
+  cell: ({ record }) => fieldValue(record.date_of_birth),
+};
+
+const versionColumn: Columns[number] = { title: 'Version', cell: ({ version }) => version };
+
+function createdColumn(sorting: RecordTable['sorting']): Columns[number] {
+  return { title: 'Created', ...sortedBy('created', sorting), cell: ({ created_at }) => time(created_at) };
 }
 
 function sortedBy(by: keyof typeof sortOf, sorting: RecordTable['sorting']): Pick<Columns[number], 'sort'> {
@@ -191,42 +218,30 @@ function sortedBy(by: keyof typeof sortOf, sorting: RecordTable['sorting']): Pic
   return { sort: { href: sorting.address(sort), ...(isSorted && { order }) } };
 }
 
-function namingColumns({ kind, listedBy }: CatalogEntry): Columns {
-  if (listedBy !== undefined) {
-    return [{ title: fieldLabel(listedBy), isCut: true, cell: ({ record }) => fieldValue(record[listedBy]) }];
-  }
-  const name = {
-    title: 'Name',
-    isCut: true,
-    cell: ({ record }: RecordView) => bdi(recordName(record) ?? ''),
-  };
-  if (kind !== patient.kind) return [name];
-  return [name, { title: 'Date of birth', cell: ({ record }) => dayCell(record.date_of_birth) }];
-}
-
 function encounterColumns({ workspace, names, readiness, partOf }: RecordTable): Columns {
   return [
-    { title: 'Date of service', cell: ({ record }) => dayCell(record.date_of_service) },
-    {
-      title: 'State',
-      cell: ({ record }) =>
-        html`${stateBadge(record)}${typeof record.status === 'string' && html` <small class="muted">${record.status}</small>`}`,
-    },
-    ...(readiness
-      ? [{ title: 'Readiness', cell: ({ id }: RecordView) => readinessBadge(readiness.get(id)) }]
-      : []),
     ...referredColumns
       .filter(([, kind]) => kind !== partOf)
       .map(([title, kind, field]) => ({
         title,
         isCut: true,
-        cell: ({ record }: RecordView) => referredLink(workspace, kind, record[field], names),
+        cell: ({ record }: RecordView) => {
+          const id = record[field];
+          // A line has room for one more id: that of the patient, by which people look somebody up.
+          if (kind === patient.kind || typeof id !== 'string')
+            return referredLink(workspace, kind, id, names);
+          return recordLink(workspace, kind, id, names?.nameOf(kind, id));
+        },
       })),
+    {
+      title: 'State',
+      cell: ({ record }) =>
+        html`${stateBadge(record)}${typeof record.status === 'string' && html` <small class="muted" title="${record.status}">${bdi(record.status)}</small>`}`,
+    },
+    ...(readiness
+      ? [{ title: 'Readiness', cell: ({ id }: RecordView) => readinessBadge(readiness.get(id)) }]
+      : []),
   ];
-}
-
-function dayCell(sent: unknown): HtmlValue {
-  return typeof sent === 'string' ? day(sent) : fieldValue(sent);
 }
 
 function stateBadge(record: RecordFields): Html {

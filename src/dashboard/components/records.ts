@@ -12,7 +12,7 @@ import { fieldLabel } from './labels.ts';
 import { type Html, type HtmlValue, html } from './page.ts';
 import { who } from './people.ts';
 import { definitionList, type TableColumn, table } from './tables.ts';
-import { badge, bdi, code, empty, time } from './text.ts';
+import { badge, bdi, code, dayText, empty, idBeside, time, writtenDate } from './text.ts';
 import { documentsPath, holdsPath, recordPath } from './urls.ts';
 
 /** Returns the banner on the pages of a record that legal holds protect; `kind` is the record's. */
@@ -46,7 +46,7 @@ export function fileSize(bytes: number): string {
 type FactColumns = TableColumn<Pick<DocumentView, 'category' | 'size' | 'version'>>[];
 
 const factColumns: FactColumns = [
-  { title: 'Category', cell: ({ category }) => category },
+  { title: 'Category', cell: ({ category }) => fieldLabel(category) },
   { title: 'Size', cell: ({ size }) => html`<span class="nowrap">${fileSize(size)}</span>` },
   { title: 'Version', cell: ({ version }) => version },
 ];
@@ -54,33 +54,32 @@ const factColumns: FactColumns = [
 interface DocumentTable {
   /** Default: Documents. */
   label?: string;
-  /** They belong to several encounters. */
-  isOfSeveral?: boolean;
+  /** They belong to several encounters, and this returns what each is called. */
+  nameOf?(encounterId: string): string | undefined;
 }
 
 /** Returns documents, each with its history and its bytes; removed ones say when and by whom they were removed. */
 export function documentTable(
   workspace: string,
   documents: readonly ListedDocument[],
-  { label, isOfSeveral = false }: DocumentTable = {},
+  { label, nameOf }: DocumentTable = {},
 ): Html {
   const path = ({ encounter_id, document_id }: ListedDocument) =>
     `/dashboard${documentsPath(workspace, encounter_id, document_id)}`;
   const encounterColumn: TableColumn<ListedDocument> = {
     title: encounter.title,
-    cell: ({ encounter_id: id }) =>
-      html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${bdi(id)}</a>`,
+    cell: ({ encounter_id: id }) => namedLink(workspace, encounter.kind, id, nameOf?.(id)),
   };
   const columns: TableColumn<ListedDocument>[] = [
     {
       title: 'Document',
-      isHeader: true,
+      ...{ isHeader: true, isCut: true },
       cell: (one) =>
-        html`<a href="${path(one)}">${bdi(one.document_id)}</a><br><small class="muted">${bdi(one.filename)}</small>`,
+        html`<a href="${path(one)}" title="${one.filename}, ${one.document_id}" aria-label="${one.filename}, ${one.document_id}">${bdi(one.filename)}</a> ${idBeside(one.document_id)}`,
     },
-    { title: 'Last change', cell: lastChange },
-    ...(isOfSeveral ? [encounterColumn] : []),
+    ...(nameOf ? [encounterColumn] : []),
     ...factColumns,
+    { title: 'Last change', cell: lastChange },
     {
       title: 'Download',
       isTitleHidden: true,
@@ -94,12 +93,12 @@ export function documentTable(
       html`No documents. Systems send them with ${code('POST /integration/encounters/{id}/documents')}.`,
     );
   }
-  return table(label ?? 'Documents', columns, documents);
+  return html`<div class="dense">${table(label ?? 'Documents', columns, documents)}</div>`;
 }
 
 function lastChange({ updated_at, removed_by }: ListedDocument): Html {
   if (removed_by === undefined) return time(updated_at);
-  return html`${badge('removed', 'bad')} ${time(updated_at)}<br><small>by ${who(removed_by)}</small>`;
+  return html`${badge('removed', 'bad')} ${time(updated_at)} <small title="${removed_by.name}">by ${who(removed_by)}</small>`;
 }
 
 /** Returns an encounter's documents for paper, with what distinguishes a file from any other. */
@@ -108,7 +107,7 @@ export function printedDocuments(documents: readonly DocumentView[]): Html {
     {
       title: 'Document',
       isHeader: true,
-      cell: ({ document_id, filename }) => html`${bdi(document_id)}<br><small>${bdi(filename)}</small>`,
+      cell: ({ document_id, filename }) => html`${bdi(filename)}<br><small>${bdi(document_id)}</small>`,
     },
     ...factColumns,
     {
@@ -129,7 +128,24 @@ export function fieldValue(value: unknown): HtmlValue {
   if (value === null || value === undefined) return html`<span class="muted">none</span>`;
   if (value === '') return html`<span class="muted">empty text</span>`;
   if (typeof value === 'boolean') return value ? 'Yes' : 'No';
-  return bdi(String(value));
+  const text = String(value);
+  return writtenDate(text) ?? bdi(text);
+}
+
+/** Returns a link to a record by its name, or by its id where the name is not known; both show on hovering. */
+export function recordLink(workspace: string, kind: string, id: string, name: string | undefined): Html {
+  return html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${name === undefined ? id : `${name}, ${id}`}">${bdi(name ?? id)}</a>`;
+}
+
+/** The same, with the id beside the name. */
+export function namedLink(workspace: string, kind: string, id: string, name: string | undefined): Html {
+  return html`${recordLink(workspace, kind, id, name)}${name !== undefined && html` ${idBeside(id)}`}`;
+}
+
+/** Returns the day of an encounter, which people know it by among those of its patient; undefined where it is not known. */
+export function dayOf(names: RecordNames | undefined, encounterId: string): string | undefined {
+  const date = names?.fieldsOf(encounter.kind, encounterId)?.date_of_service;
+  return typeof date === 'string' ? dayText(date) : undefined;
 }
 
 interface FieldLinks {
@@ -140,7 +156,7 @@ interface FieldLinks {
 }
 
 /**
- * Returns a record's fields in the order of the schema, insurances as groups of their own; what it refers to is
+ * Returns a record's fields, without its id, in the order of the schema, insurances as groups of their own; what it refers to is
  * linked, and what billing is likely to refuse is noted next to the field.
  */
 export function recordFields(
@@ -151,16 +167,18 @@ export function recordFields(
 ): Html {
   const warnings = qualityWarnings(entry, record, record);
   const shown = (field: string, value: unknown) => {
-    const reference = entry.references.find((one) => one.field === field);
-    const text = fieldValue(value);
-    if (reference === undefined) return text;
-    const name = names?.nameOf(reference.kind, String(value));
-    return html`<a href="/dashboard${recordPath(workspace, reference.kind, String(value))}">${text}</a>${name && html` ${bdi(name)}`}`;
+    const kind = entry.references.find((one) => one.field === field)?.kind;
+    return kind === undefined
+      ? fieldValue(value)
+      : namedLink(workspace, kind, String(value), names?.nameOf(kind, String(value)));
   };
-  const label = (field: string, path: string) =>
-    historyPath
-      ? html`<a class="quiet-link" href="/dashboard${historyPath(path)}" title="History of this field">${fieldLabel(field)}</a>`
-      : fieldLabel(field);
+  const label = (field: string, path: string) => {
+    const isReference = entry.references.some((one) => one.field === path);
+    const text = fieldLabel(isReference ? field.replace(/_id$/, '') : field);
+    return historyPath
+      ? html`<a class="quiet-link" href="/dashboard${historyPath(path)}" title="History of this field">${text}</a>`
+      : text;
+  };
   const list = (fields: [string, unknown][], prefix = '') =>
     definitionList(
       fields.map(([field, value]) => {
@@ -168,7 +186,7 @@ export function recordFields(
         return [label(field, name), html`${shown(name, value)}${remarks(warnings, name)}`];
       }),
     );
-  const fields = Object.entries(record);
+  const fields = Object.entries(record).filter(([field]) => field !== 'id');
   const groups = fields.filter(([, value]) => isGroup(value));
   return html`${warningCount(warnings)}
 ${list(fields.filter(([, value]) => !isGroup(value)))}

@@ -28,6 +28,26 @@ export function day(date: string): Html {
   return html`<time datetime="${date}" title="${date}">${dayText(date)}</time>`;
 }
 
+const written = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2})[\d:.,]*(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/**
+ * Returns a date or date-time (ISO 8601) in words, in the zone in which it was written, and what was sent on hovering; undefined for
+ * any other text.
+ */
+export function writtenDate(sent: string): Html | undefined {
+  const [, date, clock, zone = ''] = written.exec(sent) ?? [];
+  if (date === undefined || Number.isNaN(Date.parse(date))) return undefined;
+  if (clock === undefined) return day(date);
+  return html`<time datetime="${sent}" title="${sent}">${dayText(date)}, ${clock} ${zone === 'Z' ? 'UTC' : zone}</time>`;
+}
+
+const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+/** Returns a name as the beginning of a text that runs left to right, whichever way the name does. */
+export function isolated(name: string): string {
+  return rightToLeft.test(name) ? `\u200e\u2068${name}\u2069` : name;
+}
+
 /** Returns a value as it was sent, whichever way its script runs, without an effect on the text around it. */
 export function bdi(text: string | number): Html {
   return html`<bdi>${text}</bdi>`;

@@ -285,7 +285,8 @@ function document(
   const isReasonPage = route.path === REASON_ROUTE;
   const reason = user && !isReasonPage ? statedReason(req) : undefined;
   const seconds = session && user && sessionSeconds(req);
-  const address = req.method === 'GET' && !isReasonPage ? req.originalUrl : undefined;
+  const isLeftFor = asked !== undefined && req.method === 'GET' && !isReasonPage;
+  const address = isLeftFor ? req.originalUrl : undefined;
   const around = { user, workspace, workspaces, notices, csrf, reason, address, sessionSeconds: seconds };
   return layout(page, { ...around, route: route.page ?? route.path }).toString();
 }

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Principal } from '../../domain/events/event.ts';
+import { patient } from '../../domain/records/kinds/patient.ts';
 import {
   type AccessReason,
   judgeRow,
@@ -9,10 +10,11 @@ import {
   reportLines,
   reportOf,
 } from '../../modules/audit/accessReport.ts';
-import { type AccessReview, setVip } from '../../modules/audit/accessReview.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { type AccessReview, type Judgment, setVip } from '../../modules/audit/accessReview.ts';
+import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import { readRuleSettings } from '../../modules/readiness/rules/rule.ts';
-import { formError, input } from '../components/forms.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
+import { formError, input, select } from '../components/forms.ts';
 import { titleOf } from '../components/labels.ts';
 import { breadcrumb } from '../components/layout.ts';
 import {
@@ -20,6 +22,7 @@ import {
   type DashboardRoute,
   type Html,
   html,
+  phiReaders,
   problemOf,
   type Refusal,
   type Reply,
@@ -28,10 +31,12 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
+import { namedLink } from '../components/records.ts';
 import { filledQuery } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
 import { bdi, empty, time } from '../components/text.ts';
-import { recordPath, signedPath } from '../components/urls.ts';
+import { signedPath } from '../components/urls.ts';
+import { readNames } from './records/shared.ts';
 
 const section = 'Audit trail';
 const TITLE = 'Access out of the ordinary';
@@ -101,24 +106,50 @@ async function reportPage(ports: ReportPorts, visit: Visit): Promise<Reply> {
     ? `Office hours: ${hours.days.join(', ')}, ${hours.from} to ${hours.to}.`
     : 'No office hours are set.';
   const isCut = count > shown.length;
+  const names = await readPatientNames(ports, visit, shown, review);
   const body = html`${breadcrumb([{ text: section, path: `/workspaces/${workspace}/audit` }])}
 <div class="page-head"><h1>${TITLE}</h1>
 <div class="actions"><a role="button" class="outline secondary" href="/dashboard${addressOf(workspace, '/export')}?month=${month}" download>Export as CSV</a>
 <a role="button" class="outline secondary" href="${signedPath(`/dashboard${addressOf(workspace, '/export')}?month=${month}`)}" download>Export with manifest</a></div></div>
 <p class="muted">A list to judge: each row is a question, not a finding, and blocks nobody. Days are those of ${timeZone}. ${hoursText}</p>
 ${monthForm(workspace, month)}
-${count === 0 ? empty('No access was out of the ordinary.') : table(TITLE, columns(ports, visit, month, review), shown)}
+${count === 0 ? empty('No access was out of the ordinary.') : html`<div class="dense">${table(TITLE, columns(ports, visit, month, review, names), shown)}</div>`}
 ${isCut && html`<p>The first ${shown.length} of ${count.toLocaleString('en-US')} rows. The file has all.</p>`}
 <h2>VIPs</h2>
 <p class="muted">Access to the records of these patients is in the report. The mark is no field of the record.</p>
-${vipList(ports, visit, review)}`;
+${vipList(ports, visit, review, names)}`;
   return { page: { title: TITLE, section, body } };
 }
 
+/** Resolves with the names of what rows and marks are about, for those who may see them; that they are shown is recorded. */
+async function readPatientNames(
+  ports: ReportPorts,
+  { workspace, caller, may }: Visit,
+  rows: readonly ReportRow[],
+  { vips }: AccessReview,
+): Promise<RecordNames | undefined> {
+  if (!may(phiReaders)) return undefined;
+  const named = rows.flatMap(({ kind, record_id: id }) => (kind && id ? [{ kind, id }] : []));
+  const patients = [...vips.keys()].map((id) => ({ kind: patient.kind, id }));
+  const { names, accesses } = await readNames(ports, workspace, [...named, ...patients]);
+  for (const access of accesses) await recordFurtherAccess(ports.eventLog, caller, access);
+  return names;
+}
+
+/** Months that the form offers; any other can be in the address. */
+const MONTHS_OFFERED = 13;
+
+const monthFormat = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', year: 'numeric', month: 'long' });
+
 function monthForm(workspace: string, month: string, refusal?: Refusal): Html {
-  return html`${formError(refusal?.text)}<form method="get" action="/dashboard${addressOf(workspace)}">
-${input({ name: 'month', label: 'Month', value: month, placeholder: '2026-03', error: refusal?.details[0]?.message })}
-<div class="actions"><button type="submit" class="outline">Show</button></div></form>`;
+  const [year, number] = new Date().toISOString().split('-').map(Number) as [number, number];
+  const offered = Array.from({ length: MONTHS_OFFERED }, (_, past) =>
+    new Date(Date.UTC(year, number - 1 - past)).toISOString().slice(0, 7),
+  );
+  const months = refusal || offered.includes(month) ? offered : [month, ...offered];
+  const options = months.map((value) => ({ value, text: monthFormat.format(Date.parse(value)) }));
+  return html`${formError(refusal?.text)}<form method="get" action="/dashboard${addressOf(workspace)}" class="moment no-print">
+<div class="line">${select({ name: 'month', label: 'Month', value: month, options, error: refusal?.details[0]?.message })}<button type="submit" class="outline">Show</button></div></form>`;
 }
 
 function columns(
@@ -126,30 +157,31 @@ function columns(
   { workspace, csrf }: Visit,
   month: string,
   { judgments }: AccessReview,
+  recordNames: RecordNames | undefined,
 ): TableColumn<ReportRow>[] {
   return [
     {
       title: 'Why',
       isHeader: true,
       cell: ({ reason, stated }) =>
-        html`${reasonTexts[reason]}${stated && html`<br><small>${bdi(stated)}</small>`}`,
+        html`${reasonTexts[reason]}${stated && html` <small title="${stated}">${bdi(stated)}</small>`}`,
     },
     {
       title: 'Who',
       cell: ({ principal }) => who({ ...principal, name: names.nameOf(principal) ?? null }),
     },
-    { title: 'Whom', cell: (row) => whom(workspace, row) },
+    { title: 'Whose record', cell: (row) => whose(workspace, row, recordNames) },
     {
       title: 'When',
-      cell: ({ from, to }) => html`${time(from)}${to !== from && html`<br>to ${time(to)}`}`,
+      cell: ({ from, to }) => html`${time(from)}${to !== from && html` to ${time(to)}`}`,
     },
     { title: 'Count', cell: (row) => countLink(workspace, row) },
     {
       title: 'Judgment',
       cell({ id }) {
         const known = judgments.get(id);
-        const by = known && (names.nameOf(known.by) ?? known.by.id);
-        return html`${known && html`${bdi(known.note)}<br><small class="muted">${by}, ${time(known.at)}</small>`}
+        const by = ({ by }: Judgment) => names.nameOf(by) ?? by.id;
+        return html`${known && html`${bdi(known.note)} <small class="muted">${bdi(by(known))}, ${time(known.at)}</small>`}
 <details><summary>${known ? 'Change' : 'Judge'}</summary><form method="post" action="/dashboard${addressOf(workspace, '/judge')}">${csrf}
 <input type="hidden" name="month" value="${month}"><input type="hidden" name="row" value="${id}">
 <input name="note" type="text" required maxlength="1000" autocomplete="off" aria-label="Judgment" placeholder="In order">
@@ -159,9 +191,13 @@ function columns(
   ];
 }
 
-function whom(workspace: string, { kind, record_id: id }: ReportRow): Html {
-  if (kind === undefined || id === undefined) return html``;
-  return html`${titleOf(kind)} <a href="/dashboard${recordPath(workspace, kind, id)}">${bdi(id)}</a>`;
+function whose(
+  workspace: string,
+  { kind, record_id: id }: ReportRow,
+  names: RecordNames | undefined,
+): Html | undefined {
+  if (kind === undefined || id === undefined) return undefined;
+  return html`${titleOf(kind)} ${namedLink(workspace, kind, id, names?.nameOf(kind, id))}`;
 }
 
 /** Returns the number of accesses, or of records, with a link to the entries of that time in the trail. */
@@ -169,13 +205,18 @@ function countLink(workspace: string, { principal, from, to, count, usual }: Rep
   const until = new Date(Date.parse(to) + 1).toISOString();
   const limits = new URLSearchParams({ principal: principal.id, from, to: until }).toString();
   return html`<a href="/dashboard/workspaces/${workspace}/audit?${limits}">${count.toLocaleString('en-US')}</a>${
-    usual !== undefined && html`<br><small class="muted">usually ${usual.toLocaleString('en-US')}</small>`
+    usual !== undefined && html` <small class="muted">usually ${usual.toLocaleString('en-US')}</small>`
   }`;
 }
 
 type Vip = [id: string, mark: { at: string; by: Principal }];
 
-function vipList({ names }: ReportPorts, { workspace, may, csrf }: Visit, { vips }: AccessReview): Html {
+function vipList(
+  { names }: ReportPorts,
+  { workspace, may, csrf }: Visit,
+  { vips }: AccessReview,
+  recordNames: RecordNames | undefined,
+): Html {
   const action = `/dashboard${addressOf(workspace, '/vip')}`;
   const remove: TableColumn<Vip> = {
     title: 'Actions',
@@ -187,17 +228,19 @@ function vipList({ names }: ReportPorts, { workspace, may, csrf }: Visit, { vips
     {
       title: 'Patient',
       isHeader: true,
-      cell: ([id]) => html`<a href="/dashboard${recordPath(workspace, 'patient', id)}">${bdi(id)}</a>`,
+      cell: ([id]) => namedLink(workspace, patient.kind, id, recordNames?.nameOf(patient.kind, id)),
     },
-    { title: 'Marked', cell: ([, { at, by }]) => html`${time(at)}, ${names.nameOf(by) ?? by.id}` },
+    {
+      title: 'Marked',
+      cell: ([, { at, by }]) => html`${time(at)} by ${who({ ...by, name: names.nameOf(by) ?? null })}`,
+    },
     ...(may(admins) ? [remove] : []),
   ];
   return html`${vips.size === 0 ? empty('No patient is marked as VIP.') : table('VIPs', all, [...vips])}
 ${
   may(admins) &&
-  html`<form method="post" action="${action}">${csrf}
-${input({ name: 'patient', label: 'Patient ID', isRequired: true, autocomplete: 'off' })}
-<div class="actions"><button type="submit" class="outline">Mark as VIP</button></div></form>`
+  html`<form method="post" action="${action}" class="moment">${csrf}
+<div class="line">${input({ name: 'patient', label: 'Patient ID', isRequired: true, autocomplete: 'off' })}<button type="submit" class="outline">Mark as VIP</button></div></form>`
 }`;
 }
 

@@ -108,8 +108,8 @@ ${
     value: sent.seen ?? '',
     options: [
       { value: '', text: 'Entries that name it' },
-      { value: 'yes', text: 'Who has seen it, including lists, streams and webhooks' },
-      { value: 'all', text: 'Who has seen the patient, including encounters and documents' },
+      { value: 'yes', text: 'Who has seen it' },
+      { value: 'all', text: 'Who has seen the patient' },
     ],
     error: messageOf(refusal?.details, 'seen'),
   })

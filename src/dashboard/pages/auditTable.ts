@@ -8,13 +8,16 @@ import { outcomeOf } from '../../modules/integrity/export.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
+import { termsText } from '../components/forms.ts';
 import { titleOf, wordsOf } from '../components/labels.ts';
 import { type Html, type HtmlValue, html } from '../components/page.ts';
 import { principalTexts } from '../components/people.ts';
+import { namedLink } from '../components/records.ts';
+import { pluralTitle } from '../components/recordTable.ts';
 import type { TableColumn } from '../components/tables.ts';
 import { definitionList } from '../components/tables.ts';
-import { badge, bdi, code, idBeside, time } from '../components/text.ts';
-import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
+import { badge, bdi, code, time } from '../components/text.ts';
+import { documentsPath, requestPath } from '../components/urls.ts';
 
 const accessTexts: Record<AccessAction, string> = {
   'record.read': 'Record read',
@@ -146,7 +149,7 @@ export function recordsIn(entries: readonly AuditEntry[]): { kind: string; id: s
 
 /** Returns what was done, and, opened, how, and what else the same page showed. */
 function whole({ entry, others }: AuditRow, names: SubjectNames, place: Place): Html {
-  const { route, method, query, shown, count, clientIp, userAgent, clientRequestId } = entry;
+  const { route, method, query, shown, count, clientIp, userAgent, clientRequestId, disclosedTo } = entry;
   const more = others.length > 0 && html` <small class="muted">and ${others.length} more</small>`;
   const line = (other: AuditEntry) => {
     const subject = auditSubject(other, names, place.workspace);
@@ -156,6 +159,8 @@ function whole({ entry, others }: AuditRow, names: SubjectNames, place: Place): 
     ['Request', requestId(entry, place)],
     ['Sent with', clientRequestId && code(clientRequestId)],
     ['Endpoint', route && html`${method} ${route}`],
+    ['Reason', disclosedTo?.purpose_statement && bdi(disclosedTo.purpose_statement)],
+    ['Recipient', disclosedTo?.recipient && termsText(disclosedTo)],
     ['Asked for', query && queryText(query)],
     ['Shown', shown && shownText(shown)],
     ['Times', count],
@@ -189,7 +194,10 @@ function who(principal: AuditEntry['principal'], names: PrincipalNames, { path }
 export function auditSubject(entry: AuditEntry, names: SubjectNames, workspace: string): HtmlValue {
   const { kind, id, documentId, version } = entry;
   if (kind === undefined) return '';
-  if (id === undefined) return titleOf(kind);
+  if (id === undefined) {
+    const listed = catalog.find((one) => one.kind === kind);
+    return listed ? pluralTitle(listed) : titleOf(kind);
+  }
   if (kind === 'api_key' || kind === 'user') {
     const name = names.principals.nameOf({ type: kind, id });
     return html`${titleOf(kind)} ${name && bdi(name)} ${code(id)}`;
@@ -210,8 +218,7 @@ export function auditSubject(entry: AuditEntry, names: SubjectNames, workspace: 
 }
 
 function recordLink(workspace: string, kind: string, id: string, { records }: SubjectNames): Html {
-  const name = records?.nameOf(kind, id);
-  return html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}">${bdi(name ?? id)}</a>${name !== undefined && html` ${idBeside(id)}`}`;
+  return namedLink(workspace, kind, id, records?.nameOf(kind, id));
 }
 
 function outcome(entry: AuditEntry): Html {

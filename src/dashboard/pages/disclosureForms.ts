@@ -18,10 +18,10 @@ import {
 import { fieldLabel } from '../components/labels.ts';
 import { type DashboardRoute, type Html, html, phiReaders, textOf, type Visit } from '../components/page.ts';
 import { recordsSection } from '../components/recordTable.ts';
-import { time } from '../components/text.ts';
+import { bdi } from '../components/text.ts';
 import { disclosuresPath } from '../components/urls.ts';
-import { described } from './disclosuresPaper.ts';
-import { type ErasedPorts, namedRecord, orErased } from './records/shared.ts';
+import { describedText, when } from './disclosuresPaper.ts';
+import { type ErasedPorts, orErased, readCalled } from './records/shared.ts';
 
 interface FormPorts extends DisclosurePorts, ErasedPorts {}
 
@@ -46,14 +46,17 @@ function addRoutes(ports: FormPorts): DashboardRoute[] {
       await readRecord(ports, workspace, patient, id);
       return id;
     },
-    question: async (id, visit, details) => ({
-      title: 'Add a disclosure',
-      section: recordsSection,
-      text: html`A disclosure of data of patient ${await namedRecord(ports, visit, { kind: patient.kind, id })} by telephone, fax, mail, on paper or by other means. It is listed in the accounting of disclosures, and erased with the patient.`,
-      fields: html`${addFields(details)}${termFields(termsSent(visit.form), details)}`,
-      button: 'Add disclosure',
-      back: accountingOf(visit.workspace, id),
-    }),
+    async question(id, visit, details) {
+      const { called, breadcrumb } = await readCalled(ports, visit, { kind: patient.kind, id });
+      return {
+        title: 'Add a disclosure',
+        ...{ section: recordsSection, breadcrumb },
+        text: html`A disclosure of data of patient ${called} by telephone, fax, mail, on paper or by other means. It is listed in the accounting of disclosures, and erased with the patient.`,
+        fields: html`${addFields(details)}${termFields(termsSent(visit.form), details)}`,
+        button: 'Add disclosure',
+        back: accountingOf(visit.workspace, id),
+      };
+    },
     async make(id, visit) {
       const { caller, form, workspace, notice } = visit;
       const sent = (name: string) => textOf(form, name);
@@ -102,10 +105,11 @@ function purposeRoutes(ports: FormPorts): DashboardRoute[] {
         query: { event_id: eventId },
       });
       const { purpose, purpose_statement } = termsSent(visit.form);
+      const { called, breadcrumb } = await readCalled(ports, visit, { kind: patient.kind, id: patientId });
       return {
         title: 'State the purpose',
-        section: recordsSection,
-        text: html`Of the disclosure of data of patient ${await namedRecord(ports, visit, { kind: patient.kind, id: patientId })} to ${disclosure.recipient ?? 'a recipient that is not given'}, ${time(new Date(disclosure.disclosed_at).toISOString())}: ${described(disclosure)}. The entry itself stays as it is.`,
+        ...{ section: recordsSection, breadcrumb },
+        text: html`Why data of patient ${called} went to ${disclosure.recipient === null ? 'a recipient that is not given' : bdi(disclosure.recipient)} on ${when.cell(disclosure)}: ${describedText(disclosure)}. The entry itself stays as it is.`,
         fields: purposeFields({ purpose, purpose_statement }, details),
         button: 'State purpose',
         back: accountingOf(visit.workspace, patientId),

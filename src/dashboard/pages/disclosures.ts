@@ -26,7 +26,6 @@ import {
   reportDisclosures,
 } from '../../modules/audit/disclosures.ts';
 import { recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
-import { readRecordNames } from '../../modules/records/queries/lists.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../modules/records/queries/records.ts';
 import type { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { ServiceError } from '../../platform/errors.ts';
@@ -44,21 +43,17 @@ import {
 } from '../components/page.ts';
 import { pageLinks } from '../components/paging.ts';
 import { principalTexts } from '../components/people.ts';
-import {
-  filledQuery,
-  recordCrumbs,
-  recordsSection,
-  textsOf,
-  unlessBehind,
-} from '../components/recordTable.ts';
+import { dayOf } from '../components/records.ts';
+import { filledQuery, recordCrumbs, recordsSection, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { badge, bdi, code, dayText, empty, idBeside, time } from '../components/text.ts';
+import { badge, bdi, code, empty, idBeside, time } from '../components/text.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../components/time.ts';
 import { disclosuresPath } from '../components/urls.ts';
 import {
-  described,
+  describedText,
   explanation,
   formTitles,
+  meansText,
   paperTable,
   purpose,
   recipient,
@@ -68,6 +63,7 @@ import {
 import { fileHeader, paperHead } from './records/auditorFile.ts';
 import { evidenceFooter, type FooterPorts } from './records/evidenceFooter.ts';
 import { readHead } from './records/head.ts';
+import { readNames } from './records/shared.ts';
 
 const moment = requiredDate('2026-03-14T12:00').optional();
 const yes = z.literal('yes').optional();
@@ -117,20 +113,18 @@ function disclosureFilter(
   sent: Record<string, string>,
   refusal?: Refusal,
 ): Html {
-  const moment = (name: string, label: string, hint: string) => ({
-    ...{ name, label, hint, step: 1, value: shownMoment(sent[name]) },
+  const moment = (name: string, label: string) => ({
+    ...{ name, label, step: 1, value: shownMoment(sent[name]) },
     error: messageOf(refusal?.details, name),
   });
-  const isAccounting = form === 'accounting';
-  const begin = isAccounting ? 'Default: six years ago.' : 'Default: no limit.';
   return filterForm({
     path: `${path}?form=${form}`,
     limits: { ...sent, form: undefined },
     isOpen: refusal !== undefined,
     fields: html`<input type="hidden" name="form" value="${form}">
-${momentInputs(moment('from', 'From', begin), moment('to', 'Before', 'Default: now.'))}
+${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
 ${
-  isAccounting &&
+  form === 'accounting' &&
   checkboxes('omit_exempt', 'Exempt disclosures', [
     { value: 'yes', text: 'Leave out', isChecked: sent.omit_exempt === 'yes' },
   ])
@@ -161,7 +155,7 @@ function disclosureTable(
     form === 'accounting'
       ? [when, recipient, what(dayOf), purpose, status, by('Via')]
       : [when, by('Who'), what(dayOf), recipient, purpose, status];
-  return table(title, columns, items);
+  return html`<div class="wide-text">${table(title, columns, items)}</div>`;
 }
 
 /** Returns the day of an encounter, which people know it by; undefined where it is not known. */
@@ -170,27 +164,22 @@ type DayOf = (encounterId: string) => string | undefined;
 function what(dayOf: DayOf): TableColumn<Disclosure> {
   return {
     title: 'What',
-    cell: (disclosure) => {
-      const { view } = disclosure;
-      return html`${described(disclosure)}${view && html` (${view})`}<br><small class="muted">${bdi(whatText(disclosure, dayOf))}</small>`;
-    },
+    cell: (disclosure) =>
+      html`${describedText(disclosure)}<br><small class="muted">${meansText(disclosure)}: ${bdi(whatText(disclosure, dayOf))}</small>`,
   };
 }
 
 /** Resolves with the days of the encounters that a report names; that they are shown is recorded. */
-async function readDays(ports: SeenPorts, { workspace, caller }: Visit, items: readonly Disclosure[]) {
+async function readDays(
+  ports: SeenPorts,
+  { workspace, caller }: Visit,
+  items: readonly Disclosure[],
+): Promise<DayOf> {
   const things = items.flatMap((item) => item.what.filter(({ kind }) => kind !== patient.kind));
-  const ids = [...new Set(things.map(({ id }) => id))];
-  const named = ids.map((id) => ({ kind: encounter.kind, id }));
-  const names = ids.length > 0 ? await unlessBehind(readRecordNames(ports, workspace, named)) : undefined;
-  for (const { kind, shown } of names?.shown ?? [])
-    await recordFurtherAccess(ports.eventLog, caller, {
-      ...{ action: 'record.list', kind, query: { fields: 'name' }, shown },
-    });
-  return (id: string): string | undefined => {
-    const date = names?.fieldsOf(encounter.kind, id)?.date_of_service;
-    return typeof date === 'string' ? dayText(date) : undefined;
-  };
+  const named = [...new Set(things.map(({ id }) => id))].map((id) => ({ kind: encounter.kind, id }));
+  const { names, accesses } = await readNames(ports, workspace, named);
+  for (const access of accesses) await recordFurtherAccess(ports.eventLog, caller, access);
+  return (id) => dayOf(names, id);
 }
 
 /** `path`: of the report. */
@@ -201,7 +190,7 @@ function statusColumn(path: string): TableColumn<Disclosure> {
       const [text, tone] = statusTexts[status];
       const isOpen = status === 'purpose_not_given';
       return html`${badge(text, tone)}${exemption && html` <small>${exemption}</small>`}${
-        isOpen && html` <a href="${path}/${event_id}/purpose">State purpose</a>`
+        isOpen && html` <a class="nowrap" href="${path}/${event_id}/purpose">State purpose</a>`
       }`;
     },
   };
@@ -211,7 +200,6 @@ function statusColumn(path: string): TableColumn<Disclosure> {
 function discloser(title: string, webhooks: SeenPorts['webhookDirectory']): TableColumn<Disclosure> {
   return {
     title,
-    isCut: true,
     cell: ({ principal, webhook_id, client_ip }) =>
       webhook_id === null || principal.type !== 'service'
         ? html`${bdi(principal.name ?? principal.id)} <small class="muted">${principalTexts[principal.type]}${client_ip && html`, ${client_ip}`}</small>`
@@ -286,11 +274,11 @@ async function framed(
     section: recordsSection,
     ...(refusal && { status: refusal.status }),
     body: html`${top}
-<div class="page-head"><h2>${formTitles[form]}</h2>${!refusal && links(path, form, sent)}</div>
-<nav class="tabs" aria-label="Reports"><ul>${disclosureForms.map(
+<h2 class="visually-hidden">${formTitles[form]}</h2>
+<div class="page-head"><nav class="tabs" aria-label="Reports"><ul>${disclosureForms.map(
       (one) =>
         html`<li><a href="${path}?form=${one}"${one === form && html` aria-current="page"`}>${formTitles[one]}</a></li>`,
-    )}</ul></nav>
+    )}</ul></nav>${!refusal && links(path, form, sent)}</div>
 ${explanation(form)}
 ${formError(refusal?.text)}
 ${disclosureFilter(path, form, sent, refusal)}
@@ -325,7 +313,7 @@ async function headOf(ports: SeenPorts, visit: Visit, id: string): Promise<Html>
   const { workspace, caller } = visit;
   const view = await patientOf(ports, workspace, id);
   if (view === undefined) {
-    return html`${recordCrumbs(workspace, patient, id)}
+    return html`${recordCrumbs(workspace, patient)}
 <h1>${patient.title}</h1>
 <p class="record-facts"><span>ID ${code(id)}</span></p>`;
   }

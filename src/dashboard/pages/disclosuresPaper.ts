@@ -29,11 +29,14 @@ export const when: TableColumn<Disclosure> = {
 
 export const recipient: TableColumn<Disclosure> = {
   title: 'Recipient',
-  cell: (disclosure) =>
-    html`${bdi(termText(disclosure, 'recipient'))}${
+  cell: (disclosure) => {
+    const text = termText(disclosure, 'recipient');
+    if (text === '') return undefined;
+    return html`${bdi(text)}${
       disclosure.recipient !== null &&
       html`<br><small class="muted">${bdi(disclosure.recipient_address ?? 'address not given')}</small>`
-    }`,
+    }`;
+  },
 };
 
 export const purpose: TableColumn<Disclosure> = {
@@ -42,17 +45,25 @@ export const purpose: TableColumn<Disclosure> = {
     const text = purposeTexts[disclosure.purpose as Purpose] ?? termText(disclosure, 'purpose');
     const { purpose_statement: statement, purpose_stated: stated } = disclosure;
     const isMissing = disclosure.purpose === 'other' && statement === null;
-    return html`${text}${(statement || isMissing) && html`<br><small class="muted">${bdi(statement ?? 'no statement given')}</small>`}${
+    return html`${text}${(statement || isMissing) && html`${text && html`<br>`}<small class="muted">${bdi(statement ?? 'no statement given')}</small>`}${
       stated &&
       html`<br><small class="muted">stated ${time(stated.at)} by ${bdi(stated.principal.name ?? stated.principal.id)}</small>`
     }`;
   },
 };
 
-/** Returns what was disclosed in words, and how. */
-export function described({ description, found_by, action, means }: Disclosure): Html {
-  const how = means === null ? actionText(action) : fieldLabel(means);
-  return html`${found_by === 'range' && 'May have included: '}${bdi(description)}<br><small class="muted">${how}</small>`;
+/** Returns what was disclosed in words. */
+export function describedText({ description, found_by, view }: Disclosure): Html {
+  return html`${found_by === 'range' && 'May have included: '}${bdi(description)}${view && ` (${view})`}`;
+}
+
+/** Returns how it was disclosed. */
+export function meansText({ action, means }: Disclosure): string {
+  return means === null ? actionText(action) : fieldLabel(means);
+}
+
+function described(disclosure: Disclosure): Html {
+  return html`${describedText(disclosure)}<br><small class="muted">${meansText(disclosure)}</small>`;
 }
 
 const who: TableColumn<Disclosure> = {

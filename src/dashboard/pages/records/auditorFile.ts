@@ -5,7 +5,7 @@ import { csvLine } from '../../../platform/csv.ts';
 import { type Html, html, type Visit, viewerPreferences, zonedTime } from '../../components/page.ts';
 import { definitionList } from '../../components/tables.ts';
 
-import { bdi, code, time } from '../../components/text.ts';
+import { bdi, code, day, time } from '../../components/text.ts';
 
 /** What the top of something that is handed to an auditor says. */
 interface Handed {
@@ -62,7 +62,7 @@ export function paperHead(
 ${definitionList([
   ...(name === undefined ? [] : [[entry.title, bdi(name)] as const]),
   [`${entry.title} ID`, code(view?.id ?? id ?? '')],
-  ...(typeof born === 'string' ? [['Date of birth', bdi(born)] as const] : []),
+  ...(typeof born === 'string' ? [['Date of birth', day(born)] as const] : []),
   ['Workspace', code(workspace)],
   ...rows.map(([one, text]) => [one, bdi(text)] as const),
   ['Printed', html`${time(new Date().toISOString())} by ${bdi(user.name)}, request ${code(requestId)}`],

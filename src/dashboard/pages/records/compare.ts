@@ -6,7 +6,7 @@ import { recordStream } from '../../../domain/events/streams.ts';
 import type { DocumentView } from '../../../domain/records/document.ts';
 import { diffFields, dottedFields, type FieldChange } from '../../../domain/records/fold.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
-import { type CatalogEntry, fieldOrder, recordName } from '../../../domain/records/schema/kind.ts';
+import { type CatalogEntry, fieldOrder } from '../../../domain/records/schema/kind.ts';
 import { validate } from '../../../domain/records/schema/validation.ts';
 import { type AccessRecorded, recordAccess } from '../../../modules/audit/recordAccess.ts';
 import { listDocuments } from '../../../modules/records/queries/documents.ts';
@@ -15,21 +15,23 @@ import {
   readRecordAt,
   readRecordHistory,
 } from '../../../modules/records/queries/history.ts';
+import type { RecordNames } from '../../../modules/records/queries/lists.ts';
 import type { Page as ListPage } from '../../../modules/records/queries/paging.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../../modules/records/queries/records.ts';
 import type { ServiceError } from '../../../platform/errors.ts';
 import { formError, handedOut, handedOutForm, input, termsText } from '../../components/forms.ts';
-import { after, before, changeWord, printedVersion } from '../../components/history.ts';
+import { changeWord, printedVersion } from '../../components/history.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
+  type HtmlValue,
   html,
   type Reply,
   recordReaders,
   type Visit,
 } from '../../components/page.ts';
-import { fieldValue, printedDocuments, recordFields } from '../../components/records.ts';
+import { fieldValue, namedLink, printedDocuments, recordFields } from '../../components/records.ts';
 import {
   kindOf,
   recordCrumbs,
@@ -38,10 +40,11 @@ import {
   unlessBehind,
 } from '../../components/recordTable.ts';
 import { definitionList, table } from '../../components/tables.ts';
-import { bdi, code, time, tryAgain } from '../../components/text.ts';
+import { code, time, tryAgain } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
 import { evidenceFooter, type FooterPorts } from './evidenceFooter.ts';
-import { type ErasedPorts, orErased } from './shared.ts';
+import { readTitle } from './head.ts';
+import { type ErasedPorts, orErased, readReferredNames } from './shared.ts';
 
 const { version } = momentQuerySchema.shape;
 const querySchema = z.object({ from: version.unwrap(), to: version.unwrap() });
@@ -65,6 +68,10 @@ export function recordCompareRoutes(ports: ComparePorts): DashboardRoute[] {
 interface Comparison {
   from: RecordView;
   to: RecordView;
+  /** What the record is called in the later one. */
+  name: Html;
+  /** Names of what both refer to. */
+  names: RecordNames | undefined;
 }
 
 async function comparePage(ports: ComparePorts, visit: Visit): Promise<Reply> {
@@ -78,24 +85,27 @@ async function comparePage(ports: ComparePorts, visit: Visit): Promise<Reply> {
   try {
     const asked = validate(querySchema, req.query);
     const [from, to] = await Promise.all([read(asked.from), read(asked.to)]);
-    compared = { from, to };
+    const { name, accesses } = await readTitle(ports, workspace, entry, to);
+    const referred = await readReferredNames(ports, workspace, entry, [from, to]);
+    compared = { from, to, name, names: referred.names };
     const subject = { action: 'record.read', kind: entry.kind, record_id: id } as const;
     await recordAccess(
       eventLog,
       caller,
       { ...subject, query: { version: asked.from } },
       { ...subject, query: { version: asked.to } },
+      ...accesses,
+      ...referred.accesses,
     );
   } catch (error) {
     refusal = refusedQuery(error);
     // A record whose id is in use again has other versions to compare.
     if (refusal.code === 'gone') await readRecord(ports, workspace, entry, id);
   }
-  const name = compared && recordName(compared.to.record);
-  const body = html`${recordCrumbs(workspace, entry, id)}
-<h1>Compare versions${name && html` of ${bdi(name)}`}</h1>
+  const body = html`${recordCrumbs(workspace, entry, { id, name: compared?.name })}
+<h1>Compare versions${compared && html` of ${compared.name}`}</h1>
 ${versionForm(req.query, refusal)}
-${compared && comparison(entry, compared)}`;
+${compared && comparison(workspace, entry, compared)}`;
   const status = refusal ? statusOf[refusal.code] : 200;
   return { page: { title: 'Compare versions', section: recordsSection, status, body } };
 }
@@ -124,7 +134,7 @@ interface Row {
 }
 
 /** Returns every field that either version has, in the order of the schema. */
-function rowsOf(entry: CatalogEntry, { from, to }: Comparison): Row[] {
+function rowsOf(entry: CatalogEntry, { from, to }: Pick<Comparison, 'from' | 'to'>): Row[] {
   const [old, now] = [dottedFields(from.record), dottedFields(to.record)];
   const changes = new Map(diffFields(from.record, to.record).map((change) => [change.field, change]));
   const place = fieldOrder(entry);
@@ -133,31 +143,47 @@ function rowsOf(entry: CatalogEntry, { from, to }: Comparison): Row[] {
     .map((field) => ({ field, from: old.get(field), to: now.get(field), change: changes.get(field) }));
 }
 
-function comparison(entry: CatalogEntry, compared: Comparison): Html {
-  const { from, to } = compared;
-  const rows = rowsOf(entry, compared);
-  const differing = rows.filter(({ change }) => change !== undefined).length;
-  const count = differing === 1 ? 'One field differs.' : `${differing || 'No'} fields differ.`;
-  return html`<p>Version ${from.version} was recorded at ${time(from.updated_at)}, version ${to.version} at ${time(to.updated_at)}. <strong>${count}</strong></p>
-${table<Row>(
-  'Fields of both versions',
-  [
-    { title: 'Field', isHeader: true, cell: ({ field }) => fieldLabel(field) },
-    {
-      title: `Version ${from.version}`,
-      cell: (row) => (row.change && row.from !== undefined ? before(row.from) : fieldValue(row.from)),
+function comparison(workspace: string, entry: CatalogEntry, compared: Comparison): Html {
+  const { from, to, names } = compared;
+  const { differing = [], same = [] } = Object.groupBy(rowsOf(entry, compared), ({ change }) =>
+    change === undefined ? 'same' : 'differing',
+  );
+  const shown = (field: string, value: unknown): HtmlValue => {
+    const kind = entry.references.find((one) => one.field === field)?.kind;
+    if (kind === undefined || typeof value !== 'string') return fieldValue(value);
+    return namedLink(workspace, kind, value, names?.nameOf(kind, value));
+  };
+  const version = (side: 'from' | 'to', marked: (value: HtmlValue) => Html) => ({
+    title: `Version ${compared[side].version}`,
+    cell: (row: Row) => {
+      const value = shown(row.field, row[side]);
+      return row[side] === undefined ? value : marked(value);
     },
-    {
-      title: `Version ${to.version}`,
-      cell: (row) => (row.change && row.to !== undefined ? after(row.to) : fieldValue(row.to)),
-    },
-    {
-      title: 'Difference',
-      cell: ({ change }) => change && html`<span class="change-word">${changeWord(change)}</span>`,
-    },
-  ],
-  rows,
-)}`;
+  });
+  const field = { title: 'Field', isHeader: true, cell: ({ field }: Row) => fieldLabel(field) };
+  const count = differing.length === 1 ? 'One field differs.' : `${differing.length || 'No'} fields differ.`;
+  return html`<p><strong>${count}</strong> <span class="muted">Version ${from.version} was recorded on ${time(from.updated_at)}, version ${to.version} on ${time(to.updated_at)}.</span></p>
+${
+  differing.length > 0 &&
+  table<Row>(
+    'Fields that differ',
+    [
+      field,
+      version('from', (value) => html`<del>${value}</del>`),
+      version('to', (value) => html`<ins>${value}</ins>`),
+      {
+        title: 'Difference',
+        cell: ({ change }) => change && html`<span class="change-word">${changeWord(change)}</span>`,
+      },
+    ],
+    differing,
+  )
+}
+${
+  same.length > 0 &&
+  html`<h2>The same in both</h2>
+${table<Row>('Fields that are the same', [field, { title: 'Value', cell: (row) => shown(row.field, row.to) }], same)}`
+}`;
 }
 
 /** Maximum number of versions, and of documents, that are printed. */
@@ -191,6 +217,8 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
   const view = await readRecordAt(ports, workspace, entry, id, { version });
   const documents =
     entry.kind === encounter.kind && (await unlessBehind(listDocuments(ports, workspace, id, request)));
+  const named = await readTitle(ports, workspace, entry, view);
+  const referred = await readReferredNames(ports, workspace, entry, [view]);
   const query = { limit: MAX_PRINTED };
   const accesses: AccessRecorded[] = [{ action: 'record.history', kind: entry.kind, record_id: id, query }];
   if (documents) accesses.push({ action: 'document.list', kind: 'document', record_id: id, query });
@@ -199,16 +227,18 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
     caller,
     { action: 'record.read', kind: entry.kind, record_id: id, query: { version } },
     ...accesses,
+    ...named.accesses,
+    ...referred.accesses,
   );
   const footer = await evidenceFooter(ports, recordStream(workspace, entry.kind, id), version);
   const body = html`<div class="paper">
 <p class="actions"><a role="button" class="outline secondary" href="/dashboard${recordPath(workspace, entry.kind, id)}">Back to record</a>
-<button type="button" data-print hidden>Print</button></p>
-<h1>${entry.title} ${bdi(recordName(view.record) ?? '')}</h1>
+<button type="button" data-print hidden>Print or save as PDF</button></p>
+<h1>${named.title}</h1>
 ${printedFacts(visit, view, terms)}
 ${handedOutForm(visit, `/dashboard${recordPath(workspace, entry.kind, id)}/print`, 'Set recipient', terms)}
 <h2>Current state</h2>
-${recordFields(workspace, entry, view.record)}
+${recordFields(workspace, entry, view.record, { names: referred.names })}
 ${entry.kind === encounter.kind && documentSection(documents || undefined, req.originalUrl)}
 <h2>Timeline</h2>
 ${timelineSection(workspace, history)}

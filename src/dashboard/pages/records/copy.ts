@@ -15,10 +15,10 @@ import {
   textOf,
   type Visit,
 } from '../../components/page.ts';
-import { kindOf, recordCrumbs, recordsSection } from '../../components/recordTable.ts';
+import { kindOf, recordsSection } from '../../components/recordTable.ts';
 import { copyPath } from '../../components/urls.ts';
 import { copiedPatientPage } from './copiedPatient.ts';
-import { type ErasedPorts, namedRecord, orErased } from './shared.ts';
+import { type ErasedPorts, orErased, readCalled } from './shared.ts';
 
 interface CopyPagePorts extends ErasedPorts, Pick<ContentsPorts, 'directory'> {
   documentStore: DocumentStore;
@@ -44,10 +44,11 @@ async function copyForm(ports: CopyPagePorts, visit: Visit): Promise<Reply> {
   const { workspace, csrf } = visit;
   const id = patientIdOf(visit);
   await readRecord(ports, workspace, patient, id);
+  const { called, breadcrumb } = await readCalled(ports, visit, { kind: patient.kind, id });
   const signs = (await ports.evidence.signingKey()) !== undefined;
-  const body = html`${recordCrumbs(workspace, patient, id)}
+  const body = html`${breadcrumb}
 <h1>Copy for the patient</h1>
-<p>Everything that is stored of the patient ${await namedRecord(ports, visit, { kind: patient.kind, id })}: the record, patients merged into it, encounters, and documents as they were received. The ZIP has a page to read and print, the same as JSON and as a FHIR R4 Bundle, and ${signs ? 'a signed manifest' : 'no manifest, because this process does not have the signing key'}. Individuals have a right to it under 45 CFR 164.524.</p>
+<p>Everything that is stored of the patient ${called}: the record, patients merged into it, encounters, and documents as they were received. The ZIP has a page to read and print, the same as JSON and as a FHIR R4 Bundle, and ${signs ? 'a signed manifest' : 'no manifest, because this process does not have the signing key'}. Individuals have a right to it under 45 CFR 164.524.</p>
 <p>The audit trail records the copy as a disclosure to the individual.</p>
 <form method="post" action="/dashboard${copyPath(workspace, id)}">${csrf}
 ${input({

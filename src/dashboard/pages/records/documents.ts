@@ -24,6 +24,7 @@ import type { DocumentStore } from '../../../storage/documentStore.ts';
 import { total } from '../../components/charts.ts';
 import { handedOut, handedOutForm, select } from '../../components/forms.ts';
 import { origin } from '../../components/history.ts';
+import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -46,7 +47,7 @@ import { table } from '../../components/tables.ts';
 import { badge, bdi, code, leftOut, tryAgain } from '../../components/text.ts';
 import { documentsPath } from '../../components/urls.ts';
 import { readHead } from './head.ts';
-import { type ErasedPorts, orErased } from './shared.ts';
+import { type ErasedPorts, orErased, readNames } from './shared.ts';
 
 /** Maximum number of removed documents below the present ones. */
 const REMOVED_SHOWN = 50;
@@ -136,16 +137,20 @@ async function historyPage(ports: DocumentPagePorts, visit: Visit): Promise<Repl
   const name = nameOf(req, workspace);
   const request = pageRequest(req);
   const { items, next_page_token } = await readDocumentHistory(ports, name, request);
-  await recordAccess(ports.eventLog, caller, {
-    action: 'document.history',
-    ...subjectOf(name),
-    query: { ...request },
-  });
+  const place = { kind: encounter.kind, id: name.encounterId };
+  const { names, accesses } = await readNames(ports, workspace, [place]);
+  const called = names?.nameOf(place.kind, place.id);
+  await recordAccess(
+    ports.eventLog,
+    caller,
+    { action: 'document.history', ...subjectOf(name), query: { ...request } },
+    ...accesses,
+  );
   const path = `/dashboard${documentsPath(workspace, name.encounterId, name.documentId)}`;
   const [newest] = items;
   const filename = items.find((version) => version.filename)?.filename;
   const erasedAt = newest?.reason === undefined ? undefined : newest.recorded_at;
-  const body = html`${recordCrumbs(workspace, encounter, name.encounterId)}
+  const body = html`${recordCrumbs(workspace, encounter, { id: name.encounterId, name: called })}
 <h1>Document ${filename && bdi(filename)}</h1>
 <p class="record-facts"><span>ID ${code(name.documentId)}</span></p>
 ${erasedAt && erasedBanner('document', erasedAt)}
@@ -169,7 +174,11 @@ function versionTable(workspace: string, path: string, versions: readonly Docume
   return table(
     'Versions of the document',
     [
-      { title: 'Version', isHeader: true, cell: ({ version }) => version },
+      {
+        title: 'Version',
+        isHeader: true,
+        cell: ({ version }) => html`<span class="row-title">Version </span>${version}`,
+      },
       {
         title: 'Action',
         cell: ({ type }) => badge(whatWasDone[type], type === 'DocumentUploaded' ? 'good' : 'bad'),
@@ -213,7 +222,7 @@ function downloadForm(visit: Visit, path: string, versions: readonly DocumentVer
 
 function file({ filename, category, size, sha256 }: DocumentVersion): HtmlValue {
   if (size === null) return undefined;
-  return html`${filename}<br><span class="muted">${category}, ${fileSize(size)}, SHA-256</span> <code class="digest">${sha256}</code>`;
+  return html`${filename}<br><span class="muted">${category && fieldLabel(category)}, ${fileSize(size)}, SHA-256</span> <code class="digest">${sha256}</code>`;
 }
 
 function preview(ports: DocumentPagePorts, visit: Visit): Promise<Reply> {

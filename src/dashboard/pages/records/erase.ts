@@ -27,7 +27,7 @@ import {
   valuesOf,
 } from '../../components/page.ts';
 import { heldBanner } from '../../components/records.ts';
-import { kindOf, recordsSection } from '../../components/recordTable.ts';
+import { kindOf, recordCrumbs, recordsSection } from '../../components/recordTable.ts';
 import { code, day } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
 import { readTitle } from './head.ts';
@@ -64,7 +64,7 @@ async function question(
 ): Promise<Confirmation> {
   const { workspace, caller } = visit;
   const { kind } = entry;
-  const { title, accesses } = await readTitle(ports, workspace, entry, view);
+  const { title, name, accesses } = await readTitle(ports, workspace, entry, view);
   const read = { action: 'record.read', kind, record_id: id } as const;
   await recordAccess(ports.eventLog, caller, read, ...accesses);
   const referrers = await findReferrers(ports, workspace, kind, id);
@@ -89,6 +89,7 @@ ${input({
   return {
     title: `Erase this ${kind}?`,
     section: recordsSection,
+    breadcrumb: recordCrumbs(workspace, entry, { id, name }),
     text: html`<strong>${title}</strong>${bornText(view)}, ID ${code(id)}. It is permanently removed from all stores and cannot be restored. Its ID can be used again.`,
     fields: html`${heldBanner(workspace, kind, holding)}
 ${await erasureScope(ports, workspace, entry, id, referrers)}
@@ -144,21 +145,21 @@ async function countDocuments(
 
 function goesAndStays(kind: string, scavenges: boolean): Html {
   const holdsDocuments = kind === encounter.kind || kind === patient.kind;
-  return html`<h2>What is erased</h2>
+  return html`<div class="record-columns"><section><h2>What is erased</h2>
 <ul>
-<li>all its events, with everything that was sent, and its state in lists and read models</li>
+<li>all its versions, with everything that was sent, in lists and searches as well</li>
 ${holdsDocuments && html`<li>the documents of each erased encounter: their names and contents</li>`}
 <li>webhook attempts about it, and their responses</li>
-</ul>
-${scavenges && html`<p>The events can no longer be read. The event log’s files keep their bytes until each of its nodes has scavenged.</p>`}
-<h2>What is kept</h2>
+</ul></section>
+<section><h2>What is kept</h2>
 <ul>
-<li>its ID, in the tombstone, in stream names and in the audit trail</li>
+<li>its ID, in the audit trail and where its history was</li>
 ${kind === encounter.kind && html`<li>the IDs of the patients it belonged to, for disclosure reports</li>`}
 <li>who erased it, when and why</li>
-<li>a hash of each version, which proves that the log is complete and reveals nothing of what was sent</li>
+<li>a hash of each version, which proves that the history is complete and reveals nothing of what was sent</li>
 <li>earlier backups, until they expire</li>
-</ul>`;
+</ul></section></div>
+${scavenges && html`<p>The events can no longer be read. The event log’s files keep their bytes until each of its nodes has scavenged.</p>`}`;
 }
 
 async function erase(ports: ErasePorts, { entry, id }: Subject, visit: Visit): Promise<Reply> {

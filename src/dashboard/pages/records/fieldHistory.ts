@@ -17,7 +17,7 @@ import type { Page as ListPage } from '../../../modules/records/queries/paging.t
 import { type QueryPorts, readRecord } from '../../../modules/records/queries/records.ts';
 import { readFieldHistory } from '../../../modules/records/queries/timeline.ts';
 import { notFound, ServiceError } from '../../../platform/errors.ts';
-import { changeList } from '../../components/history.ts';
+import { changed, changeList } from '../../components/history.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
@@ -133,7 +133,7 @@ async function fieldPage(ports: FieldPorts, visit: Visit): Promise<Reply> {
   if (fieldOrder(entry)(field) < 0) throw notFound('Field');
   // About an erased one there is nothing more to show.
   const view = await readRecord(ports, workspace, entry, id);
-  const { title, accesses } = await readTitle(ports, workspace, entry, view);
+  const { name, accesses } = await readTitle(ports, workspace, entry, view);
   const request = pageRequest({ query: { limit: String(CHANGES_A_PAGE), ...filledQuery(req) } });
   const history = await readFieldHistory(ports, workspace, entry, id, field, request);
   const query = { field, ...request };
@@ -142,9 +142,9 @@ async function fieldPage(ports: FieldPorts, visit: Visit): Promise<Reply> {
   const known = ports.directory.known.workspaces.get(workspace);
   const origins = known && (await fieldOrigins(ports, known, { kind: entry.kind, id }, history.items));
   const path = recordPath(workspace, entry.kind, id);
-  const body = html`${recordCrumbs(workspace, entry, id)}
-<h1>${fieldLabel(field)}</h1>
-<p>${title}: every version that changed this field, newest first.</p>
+  const body = html`${recordCrumbs(workspace, entry, { id, name })}
+<h1>${fieldLabel(field)} of ${name}</h1>
+<p class="muted">Every version of the ${entry.kind} that changed this field, newest first.</p>
 ${changeTable(path, history, origins)}
 ${pageLinks(req, { token: history.next_page_token, isShort: history.items.length < CHANGES_A_PAGE })}`;
   return { page: { title: 'History of a field', section: recordsSection, body } };
@@ -167,15 +167,18 @@ function changeTable(
         title: 'Version',
         isHeader: true,
         cell: ({ version }) =>
-          html`<a href="/dashboard${path}?version=${version}" aria-label="Version ${version}">${version}</a>`,
+          html`<a href="/dashboard${path}?version=${version}" aria-label="Version ${version}"><span class="row-title">Version </span>${version}</a>`,
       },
       { title: 'When', cell: ({ recorded_at }) => time(recorded_at) },
       {
-        title: 'By',
-        cell: ({ principal, request_id }) =>
-          html`${who(principal)}<br><small class="muted">request ${code(request_id)}</small>`,
+        title: 'Change',
+        cell: ({ changes }) => {
+          const [only, ...others] = changes;
+          return only && others.length === 0 ? changed(only) : changeList(changes);
+        },
       },
-      { title: 'Change', cell: ({ changes }) => changeList(changes) },
+      { title: 'By', cell: ({ principal }) => who(principal) },
+      { title: 'Request', cell: ({ request_id }) => html`<small>${code(request_id)}</small>` },
       ...(origins.size > 0
         ? [{ title: 'From', cell: ({ version }: RecordVersion) => origins.get(version) }]
         : []),

@@ -73,31 +73,43 @@ ${heldBanner(workspace, kind, holding)}`,
   };
 }
 
+interface RecordTitle {
+  title: Html;
+  /** The same without the kind, for a breadcrumb. */
+  name: Html;
+  nameOf(patientId: string): string | undefined;
+  accesses: AccessRecorded[];
+}
+
 /** Resolves with what a record is called, the names in it, and the accesses to be recorded before it is shown. */
 export async function readTitle(
   ports: QueryPorts,
   workspace: string,
   entry: CatalogEntry,
   view: RecordView,
-): Promise<{ title: Html; nameOf(patientId: string): string | undefined; accesses: AccessRecorded[] }> {
+): Promise<RecordTitle> {
   const { record } = view;
   const other = entry.kind === encounter.kind ? record.patient_id : record.merged_into;
   const named = typeof other === 'string' ? [{ kind: patient.kind, id: other }] : [];
   const { names, accesses } = await readNames(ports, workspace, named);
   const nameOf = (of: string) => names?.nameOf(patient.kind, of);
-  return { title: titleOf(entry, view, nameOf), nameOf, accesses };
+  return { ...calledBy(entry, view, nameOf), nameOf, accesses };
 }
 
 /** Returns what a record is called: an encounter by its patient and day. */
-function titleOf(
+function calledBy(
   { kind, title }: CatalogEntry,
   { id, record }: RecordView,
   nameOf: (patientId: string) => string | undefined,
-): Html {
-  if (kind !== encounter.kind) return html`${title} ${bdi(recordName(record) ?? id)}`;
+): Pick<RecordTitle, 'title' | 'name'> {
+  if (kind !== encounter.kind) {
+    const name = bdi(recordName(record) ?? id);
+    return { title: html`${title} ${name}`, name };
+  }
   const { patient_id: patientId, date_of_service: date } = record;
-  const name = typeof patientId === 'string' ? (nameOf(patientId) ?? patientId) : undefined;
-  return html`Encounter${name && html` of ${bdi(name)}`}${typeof date === 'string' && `, ${dayText(date)}`}`;
+  const of = typeof patientId === 'string' ? bdi(nameOf(patientId) ?? patientId) : undefined;
+  const day = typeof date === 'string' ? `, ${dayText(date)}` : '';
+  return { title: html`Encounter${of && html` of ${of}`}${day}`, name: html`${of ?? bdi(id)}${day}` };
 }
 
 function facts(
@@ -112,7 +124,7 @@ function facts(
     html`<span>${badge('merged', 'neutral')} into <a href="/dashboard${recordPath(workspace, patient.kind, into)}">${bdi(nameOf(into) ?? into)}</a></span>`;
   return html`<p class="record-facts">${typeof born === 'string' && html`<span>Born ${day(born)}</span>`} <span>ID ${code(id)}</span> ${merged} ${
     holding && html`<span>${badge('legal hold', 'bad')}</span>`
-  } <span>version ${version}</span> <span>created ${time(created_at)}</span> <span>last change ${time(updated_at)}</span></p>`;
+  } <span>Version ${version}</span> <span>Created ${time(created_at)}</span> <span>Last change ${time(updated_at)}</span></p>`;
 }
 
 function actions({ workspace, may }: Visit, { kind }: CatalogEntry, { id, version }: RecordView): Html {

@@ -12,6 +12,7 @@ import type { QueryPorts } from '../../../modules/records/queries/records.ts';
 import { total } from '../../components/charts.ts';
 import { filterForm, formError, input, messageOf, searchForm, select } from '../../components/forms.ts';
 import { fieldLabel } from '../../components/labels.ts';
+import { breadcrumb } from '../../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -49,13 +50,18 @@ function recordFilter(
   workspace: string,
   entry: CatalogEntry,
   sent: Record<string, string>,
+  missedId?: string,
   refusal?: Refusal,
 ): Html {
   return filterForm({
     path: `/dashboard${recordsPath(workspace, entry.kind)}`,
     limits: { ...sent, sort: undefined },
-    isOpen: refusal !== undefined,
+    isOpen: refusal !== undefined || missedId !== undefined,
     fields: html`<input type="hidden" name="kind" value="${entry.plural}">
+${input({
+  ...{ name: 'id', label: 'ID', type: 'search', value: missedId, autocomplete: 'off' },
+  error: missedId && `There is no ${entry.title.toLowerCase()} with this ID.`,
+})}
 ${entry.filters.map((filter) => filterField(entry, filter, sent, refusal))}
 ${select({ name: 'sort', label: 'Order', value: sent.sort ?? '-updated_at', options: sorts })}
 ${momentInputs({ name: 'as_of', label: 'As of', value: shownMoment(sent.as_of), step: 1, error: messageOf(refusal?.details, 'as_of') })}`,
@@ -109,10 +115,11 @@ async function readRecordList(
   ports: QueryPorts,
   { req, workspace, caller }: Visit,
   entry: CatalogEntry,
+  missedId: string | undefined,
 ): Promise<RecordList> {
   const { kind: _kind, id: _id, ...sent } = filledQuery(req);
   const limits = withoutPage(textsOf({ query: sent }));
-  const filter = (refusal?: Refusal) => recordFilter(workspace, entry, limits, refusal);
+  const filter = (refusal?: Refusal) => recordFilter(workspace, entry, limits, missedId, refusal);
   const { as_of: asOf } = limits;
   // As of a time there is one order, whatever the form says.
   const order = asOf === undefined ? {} : { sort: 'created_at' };
@@ -193,15 +200,15 @@ async function find(ports: FindPorts, visit: Visit): Promise<Reply> {
   if (sought !== undefined && (await exists(ports, workspace, entry, sought))) {
     return { redirect: recordPath(workspace, entry.kind, sought) };
   }
-  const list = await readRecordList(ports, visit, entry);
+  const list = await readRecordList(ports, visit, entry, sought);
   const isMissed = sought !== undefined && list.status === 200;
-  const body = html`<h1>Records</h1>
-${findForm(entry, sought)}
-<h2 id="list">${pluralTitle(entry)}</h2>
+  const title = pluralTitle(entry);
+  const body = html`${breadcrumb([{ text: recordsSection, path: recordsPath(workspace) }])}
+<h1 id="list">${title}</h1>
 ${kinds(workspace, entry)}
 ${list.body}`;
   return {
-    page: { title: recordsSection, section: recordsSection, status: isMissed ? 404 : list.status, body },
+    page: { title, section: recordsSection, status: isMissed ? 404 : list.status, body },
   };
 }
 
@@ -213,7 +220,7 @@ function searchFirst(visit: Visit): Page {
     body: html`<h1>Records</h1>
 ${searchForm(visit)}
 <h2>Lists</h2>
-<p>All records of a kind. Filter them, or find one by its exact ID.</p>
+<p>All records of a kind, to be filtered; also one by its exact ID, as soon as it was sent.</p>
 ${kinds(visit.workspace)}`,
   };
 }
@@ -227,26 +234,6 @@ async function exists(
   if (!identifier('', '').safeParse(id).success) return false;
   const missing = await existence.missing([recordStream(workspace, kind, id)]);
   return missing.size === 0;
-}
-
-function findForm({ plural, title }: CatalogEntry, missedId: string | undefined): Html {
-  return html`<form method="get" class="find" aria-label="Find a record">
-${select({
-  name: 'kind',
-  label: 'Kind',
-  value: plural,
-  options: catalog.map((entry) => ({ value: entry.plural, text: entry.title })),
-})}
-${input({
-  name: 'id',
-  label: 'ID',
-  value: missedId,
-  error: missedId === undefined ? undefined : `There is no ${title.toLowerCase()} with this ID.`,
-  hint: 'Exactly as the sending system writes it.',
-  autocomplete: 'off',
-})}
-<button type="submit">Find</button>
-</form>`;
 }
 
 function kinds(workspace: string, shown?: CatalogEntry): Html {

@@ -21,7 +21,7 @@ import {
   readProgress,
 } from '../../../modules/readiness/worklist.ts';
 import { readCounts } from '../../../modules/readiness/worklistFanOut.ts';
-import { type LatestDocuments, latestDocuments } from '../../../modules/records/queries/documents.ts';
+import { latestDocuments } from '../../../modules/records/queries/documents.ts';
 import type { HistoryPorts } from '../../../modules/records/queries/history.ts';
 import { encountersOf, listRecords } from '../../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
@@ -34,13 +34,14 @@ import { encountersAt } from '../../../modules/records/queries/timeline.ts';
 import { MOST_ENCOUNTERS } from '../../../modules/records/queries/wholeTimeline.ts';
 import { asUnreadable, UnreadableError } from '../../../platform/errors.ts';
 import { coverageLine } from '../../components/coverage.ts';
+import { defectText } from '../../components/defects.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import { type Html, html, recordReaders, type Visit } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
-import { documentTable, fieldValue } from '../../components/records.ts';
+import { dayOf, documentTable, fieldValue } from '../../components/records.ts';
 import { namedFields, readinessBadge, recordTable, unlessBehind } from '../../components/recordTable.ts';
 import { definitionList } from '../../components/tables.ts';
-import { code, empty, leftOut, ruleTitle, time, tryAgain } from '../../components/text.ts';
+import { code, empty, leftOut, time, tryAgain } from '../../components/text.ts';
 import {
   acknowledgePath,
   comparePath,
@@ -48,7 +49,7 @@ import {
   recordPath,
   worklistPath,
 } from '../../components/urls.ts';
-import { findingList, readReferredNames } from './shared.ts';
+import { findingList, readNames, readReferredNames } from './shared.ts';
 
 const parts: Record<ClaimPart, string> = {
   encounter: 'Encounter',
@@ -164,9 +165,9 @@ function ruleList(
   const sorted = Object.entries(rules).toSorted(([, a], [, b]) => b - a);
   if (sorted.length === 0) return undefined;
   return html`<ul>${sorted.map(([rule, count]) => {
-    const text = ruleTitle(rule, settings);
+    const text = defectText(rule, settings);
     const title = pathOf ? html`<a href="${pathOf(rule)}">${text}</a>` : text;
-    return html`<li>${title}: not met by ${encounters(count)}</li>`;
+    return html`<li>${title}: ${encounters(count)}</li>`;
   })}</ul>`;
 }
 
@@ -363,17 +364,19 @@ export async function patientDocuments(
   const ids = encounters?.places.map((one) => one.id);
   const list = ids && (await unlessBehind(latestDocuments(ports, workspace, ids, SHOWN)));
   const isWhole = list?.isWhole && encounters?.isWhole;
+  const shown = [...new Set(list?.items.map(({ encounter_id }) => encounter_id))];
+  const { names, accesses } = await readNames(
+    ports,
+    workspace,
+    shown.map((id) => ({ kind: encounter.kind, id })),
+  );
+  const nameOf = (id: string) => dayOf(names, id);
   return {
-    body: html`${list ? documentTable(workspace, list.items, { isOfSeveral: true }) : tryAgain(req.originalUrl)}
+    body: html`${list ? documentTable(workspace, list.items, { nameOf }) : tryAgain(req.originalUrl)}
 ${list && leftOut(list.unreadable)}
 ${list && !isWhole && html`<p class="muted">Only the most recently changed documents. The page of each encounter lists all of its documents.</p>`}`,
-    accesses: accessesTo(list),
+    accesses: [...shown.map(accessTo), ...accesses],
   };
-}
-
-/** Returns an access for each encounter whose documents are shown. */
-function accessesTo(list: LatestDocuments | undefined): AccessRecorded[] {
-  return [...new Set(list?.items.map(({ encounter_id }) => encounter_id))].map(accessTo);
 }
 
 function accessTo(encounterId: string): AccessRecorded {

@@ -30,7 +30,7 @@ import {
 import { who } from '../../components/people.ts';
 import { erasedBanner } from '../../components/records.ts';
 import { kindOf, recordCrumbs, recordsSection, unlessBehind } from '../../components/recordTable.ts';
-import { badge, bdi, code, dayText, time, tryAgain } from '../../components/text.ts';
+import { badge, bdi, code, dayText, isolated, time, tryAgain } from '../../components/text.ts';
 import { answerPath, disclosuresPath, documentsPath, recordPath, seenPath } from '../../components/urls.ts';
 import { accessesTo, itemList } from './timelineItems.ts';
 
@@ -49,10 +49,12 @@ export function findingList(
   );
   const items = [...groups.values()].map((group) => {
     const { rule, record, answer } = group[0] as CausedFinding;
-    const { id } = record;
-    return html`<li>${findingItem(workspace, names, encounter.id, group, isHolding(answer?.acceptedUntil, at))}
-${answerList(answers?.get(answerKey(rule.code, record)), answer, at, names)}
-${canAnswer && html`<p class="no-print"><a href="/dashboard${answerPath(workspace, encounter.id, { rule: rule.code, kind: record.kind, id })}" aria-label="Answer: ${defectText(rule.code, settings)}">Answer</a></p>`}</li>`;
+    const { kind, id } = record;
+    const link =
+      canAnswer &&
+      html`<a class="no-print" href="/dashboard${answerPath(workspace, encounter.id, { rule: rule.code, kind, id })}" aria-label="Answer: ${defectText(rule.code, settings)}">Answer</a>`;
+    return html`<li>${findingItem(workspace, names, encounter.id, group, isHolding(answer?.acceptedUntil, at), link)}
+${answerList(answers?.get(answerKey(rule.code, record)), answer, at, names)}</li>`;
   });
   return html`<ul class="findings" aria-label="Findings">${items}</ul>`;
 }
@@ -63,14 +65,13 @@ function findingItem(
   encounterId: string,
   group: readonly CausedFinding[],
   isAccepted: boolean,
+  link: HtmlValue,
 ): Html {
   const { rule, severity, text, record, since, cause } = group[0] as CausedFinding;
   const { principal } = cause.event.metadata;
   const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
-  return html`<p>${isAccepted ? badge('accepted', 'good') : badge(severity, severity === 'blocks' ? 'bad' : 'neutral')} <strong>${text}</strong></p>
-<p><a href="/dashboard${recordPath(workspace, record.kind, record.id)}">${catalogEntry(record.kind).title}</a>: ${fields}</p>
-<p class="muted">Since ${time(since)}: ${causeLink(workspace, encounterId, cause)}, by ${who({ ...principal, name: names.nameOf(principal) ?? null })}</p>
-<p class="muted">${rule.title} ${code(rule.code)}</p>`;
+  return html`<p class="finding-line">${isAccepted ? badge('accepted', 'good') : badge(severity, severity === 'blocks' ? 'bad' : 'neutral')} <span><strong title="${rule.code}: ${rule.title}">${text}</strong> <a href="/dashboard${recordPath(workspace, record.kind, record.id)}">${catalogEntry(record.kind).title}</a>: ${fields}</span>${link}</p>
+<p class="muted">Since ${time(since)}: ${causeLink(workspace, encounterId, cause)}, by ${who({ ...principal, name: names.nameOf(principal) ?? null })}</p>`;
 }
 
 /** Returns the link to the version from which a finding follows; rule settings have no page. */
@@ -174,14 +175,26 @@ export async function readReferredNames(
 /** Resolves with a record by its name and id; the audit trail has the read of the name. */
 export async function namedRecord(
   ports: QueryPorts,
-  { workspace, caller }: Visit,
+  visit: Visit,
   record: { kind: string; id: string },
 ): Promise<Html> {
-  const { names, accesses } = await readNames(ports, workspace, [record]);
+  return (await readCalled(ports, visit, record)).called;
+}
+
+/** Resolves with the same, and with the breadcrumb of a page about the record. */
+export async function readCalled(
+  ports: QueryPorts,
+  { workspace, caller }: Visit,
+  { kind, id }: { kind: string; id: string },
+): Promise<{ called: Html; breadcrumb: Html }> {
+  const { names, accesses } = await readNames(ports, workspace, [{ kind, id }]);
   const [first, ...others] = accesses;
   if (first) await recordAccess(ports.eventLog, caller, first, ...others);
-  const name = names?.nameOf(record.kind, record.id);
-  return name === undefined ? code(record.id) : html`<strong>${bdi(name)}</strong> ${code(record.id)}`;
+  const name = names?.nameOf(kind, id);
+  return {
+    called: name === undefined ? code(id) : html`<strong>${bdi(name)}</strong> ${code(id)}`,
+    breadcrumb: recordCrumbs(workspace, catalogEntry(kind), { id, name }),
+  };
 }
 
 /** Reads the names of these records; an encounter is called by its patient and day. */
@@ -205,7 +218,7 @@ export async function readNames(
     if (fields === undefined) return own.nameOf(kind, id) ?? others.nameOf(kind, id);
     const { patient_id: patientId, date_of_service: date } = fields;
     const name = typeof patientId === 'string' ? nameOf(patient.kind, patientId) : undefined;
-    const parts = [name, typeof date === 'string' ? dayText(date) : undefined];
+    const parts = [name && isolated(name), typeof date === 'string' ? dayText(date) : undefined];
     return parts.filter((part) => part !== undefined).join(', ') || undefined;
   };
   const shown = [...own.shown, ...others.shown];

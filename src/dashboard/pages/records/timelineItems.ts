@@ -8,7 +8,8 @@ import { changeCount, changeList, originNote, outcomeBadge } from '../../compone
 import { fieldLabel } from '../../components/labels.ts';
 import { type Html, type HtmlValue, html } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
-import { badge, bdi, code, empty, time } from '../../components/text.ts';
+import { dayOf } from '../../components/records.ts';
+import { badge, bdi, code, empty, time, writtenDate } from '../../components/text.ts';
 import { comparePath, disclosuresPath, documentsPath, holdsPath, recordPath } from '../../components/urls.ts';
 
 /** Returns an access for each record and document of which something is shown. */
@@ -66,11 +67,10 @@ function entryOf(place: Place, item: TimelineItem): Html {
   return html`<div class="version-line">
 <h3>${heading}</h3>
 ${mark}
-<span class="version-when">${time(version.recorded_at)} by ${who(version.principal)}</span>
 </div>
-${details}
-${version.reason !== undefined && html`<p>Reason: ${bdi(version.reason)}</p>`}
-<p class="origin muted">${originNote(place.workspace, version)}</p>`;
+<p class="origin">${time(version.recorded_at)} by ${who(version.principal)}<br><small class="muted">${originNote(place.workspace, version)}</small></p>
+<div class="version-details">${details}
+${version.reason !== undefined && html`<p>Reason: ${bdi(version.reason)}</p>`}</div>`;
 }
 
 function describe(place: Place, item: TimelineItem): Description {
@@ -87,11 +87,12 @@ type Billing = Extract<TimelineItem, { kind: 'billing' }>;
 type OfDisclosure = Extract<TimelineItem, { stated: unknown }>;
 type OfHold = Extract<TimelineItem, { of: unknown }>;
 
-/** Returns what something is called on the timeline of a record: that record itself needs no name. */
+/** Returns what something is called on the timeline of a record: that record itself needs no name, encounters of a patient only a day. */
 function called({ record, names }: Place, kind: string, id: string): HtmlValue {
   const { title } = catalogEntry(kind);
   if (record.kind === kind && record.id === id) return title;
-  const name = names?.nameOf(kind, id);
+  const isOfPatient = record.kind === 'patient' && kind === 'encounter';
+  const name = isOfPatient ? dayOf(names, id) : names?.nameOf(kind, id);
   return name === undefined ? html`${title} ${code(id)}` : html`${title} ${bdi(name)} ${code(id)}`;
 }
 
@@ -202,7 +203,7 @@ function describeDisclosure({ workspace }: Place, { id, stated }: OfDisclosure):
     path,
     title: html`Disclosure to ${bdi(recipient)}`,
     mark: badge('added', 'neutral'),
-    details: html`<p>${fieldLabel(means)}, ${disclosed_at.slice(0, 10)}: ${bdi(description)}</p>${purposeText}`,
+    details: html`<p>${fieldLabel(means)}, ${writtenDate(disclosed_at)}: ${bdi(description)}</p>${purposeText}`,
   };
 }
 
