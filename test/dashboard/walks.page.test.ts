@@ -372,7 +372,7 @@ test('settings are simulated, and put in force', async () => {
   await walk.press('Simulation');
   await walk.sees(page.getByRole('heading', { name: 'Settings to try' }));
   await walk.click(page.locator('summary', { hasText: /^Rules$/ }));
-  await page.getByLabel('The facility has an EIN').selectOption('off');
+  await page.getByLabel('No valid EIN', { exact: true }).selectOption('off');
   await walk.press('Simulate');
   await walk.sees(
     page.getByRole('link', { name: 'Show the result' }).or(page.getByText('Ended', { exact: true })),

@@ -56,7 +56,7 @@ onEmbeddedEngines((start) => {
   };
   /** The encounters of a page, in their order. */
   const listed = (page: string) =>
-    [...page.matchAll(/<th scope="row"[^>]*><a href="[^"]+\/encounters\/([^"/]+)">/g)].map(([, id]) =>
+    [...page.matchAll(/<th scope="row"[^>]*><a href="[^"]+\/encounters\/([^"/]+)"[^>]*>/g)].map(([, id]) =>
       decodeURIComponent(id ?? ''),
     );
   const idsOf = (...claims: Claim[]) => claims.map(({ encounter }) => encounter.id);
@@ -457,8 +457,17 @@ onEmbeddedEngines((start) => {
     await inWorkspace(service, 'readiness', 'set-filing-limit', '1d', '--payer', payer);
     await worklist(service);
     const page = await show(`/readiness?payer_id=${encodeURIComponent(payer)}`);
-    expect(page).toContain('<dt>Lost this week</dt><dd>1</dd>');
-    expect(page).toContain('<dt>Past the filing limit</dt><dd>1</dd>');
+    for (const [age, claim] of [
+      ['Lost this week', dueToday],
+      ['Past the filing limit', past],
+    ] as const) {
+      const [, href = '', count] =
+        new RegExp(`<dt>${age}</dt><dd><a href="([^"]+)">(\\d+)</a>`).exec(page) ?? [];
+      expect(count).toBe('1');
+      const list = await show(href.replaceAll('&amp;', '&').replace(/^.*(?=\/readiness)|#list$/g, ''));
+      const encounters = list.split('id="list"')[1]?.match(/records\/encounters\/[\w-]+"/g);
+      expect(new Set(encounters)).toEqual(new Set([`records/encounters/${claim.encounter.id}"`]));
+    }
   });
 
   test('each cell of the matrix leads to exactly the encounters that it counts', async () => {

@@ -181,11 +181,19 @@ onEmbeddedEngines((start) => {
     };
     const none = [{ at: 2 }, { at: 3 }];
     const year = aYear(dayFromToday(-40));
+    const dueIn = async (days: string) => {
+      const { items, counts } = await worklist(service, `&${days}`);
+      expect(counts).toBe(null);
+      return items.map(({ id }) => ids.indexOf(id)).filter((at) => at >= 0);
+    };
     expect(await deadlines()).toEqual([
       { at: 0, limit: 'P1Y', day: year },
       { at: 1, limit: 'P12M', day: year },
       ...none,
     ]);
+    expect(await dueIn(`filing_from=${year}&filing_to=${year}`)).toEqual([0, 1]);
+    expect(await dueIn(`filing_from=${year}`)).toEqual([0, 1]);
+    expect(await dueIn(`filing_to=${dayFromToday(100)}`)).toEqual([]);
     const appended = await appendedBy(service, async () => {
       for (const _ of [1, 2]) {
         expect(await cli('set-filing-limit', '6m', '--payer-type', 'medicaid')).toMatchObject({ code: 0 });

@@ -39,7 +39,7 @@ export async function analyse(page: Page, workspace: string): Promise<void> {
   await showFound(page);
   await page.goto(`${root}/simulation`);
   await page.locator('summary', { hasText: /^Rules$/ }).click();
-  await page.getByLabel('The facility has an EIN').selectOption('off');
+  await page.getByLabel('No valid EIN', { exact: true }).selectOption('off');
   await page.getByLabel('Of all payers').fill('1y');
   await page.getByRole('button', { name: 'Simulate' }).click();
   await showFound(page);
@@ -48,7 +48,7 @@ export async function analyse(page: Page, workspace: string): Promise<void> {
 /** It is drawn by itself that the run has ended, unless it had before. */
 async function showFound(page: Page): Promise<void> {
   const link = page.getByRole('link', { name: 'Show the result' });
-  const ended = page.getByText('Ended', { exact: true });
+  const ended = page.getByText(/^Ended /);
   await link.or(ended).waitFor({ timeout: LONG_MS });
   if (await link.isVisible()) await link.click();
   await ended.waitFor();

@@ -309,6 +309,8 @@ export const worklistFilterSchema = z.object({
   provider_id: identifier('Only encounters of this billing provider', 'provider-2001').optional(),
   from: day('Only encounters with a day of service on or after this day, as the date was sent'),
   to: day('Only encounters with a day of service on or before this day'),
+  filing_from: day('Only encounters whose last day for filing is this day or a later one'),
+  filing_to: day('Only encounters whose last day for filing is this day or an earlier one'),
   billed: z
     .enum(['true', 'false'])
     .optional()
@@ -347,9 +349,12 @@ export function selectionOf({
   facility_id: facility,
   provider_id: provider,
   assigned_to: assigned,
+  filing_from: from,
+  filing_to: to,
   ...same
 }: z.infer<typeof worklistFilterSchema> & z.infer<typeof worklistOrderSchema>): WorklistSelection {
-  return { ...same, payer, facility, provider, assigned };
+  const filing = from === undefined && to === undefined ? undefined : { from, to };
+  return { ...same, payer, facility, provider, assigned, ...(filing && { filing }) };
 }
 
 const query = pageQuerySchema

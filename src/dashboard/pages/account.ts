@@ -228,24 +228,25 @@ function accountPage(ports: TwoFactorPagePorts, visit: Visit, refusal?: Refusal)
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Account</h1>
 ${userFacts(user)}
-<h2>Time zone</h2>
+<div class="charts">
+<section class="card"><h2>Time zone</h2>
 <form method="post" action="/dashboard/account/time-zone">${csrf}
 ${select({
   name: 'time_zone',
-  label: 'Also show times in',
+  label: 'Show times in',
   value: user.timeZone ?? '',
   options: [
-    { value: '', text: 'UTC only' },
+    { value: '', text: 'UTC' },
     ...Intl.supportedValuesOf('timeZone').map((value) => ({ value, text: value.replaceAll('_', ' ') })),
   ],
-  hint: 'Every page shows times in UTC, and in this time zone as well. “Today” in the filters of the audit trail is the day in this time zone.',
+  hint: 'UTC appears when you point at a time. “Today” in the filters of the audit trail is the day in this time zone.',
   error: messageOf(refusal?.details, 'time_zone'),
 })}
 <div class="actions"><button type="submit">Set time zone</button></div>
-</form>
+</form></section>
 ${
   user.origin === 'password' &&
-  html`<h2>Change your password</h2>
+  html`<section class="card"><h2>Change your password</h2>
 ${refusal?.details.length === 0 && formError(refusal.text)}
 <form method="post" action="/dashboard/account/password">${csrf}
 ${input({
@@ -258,9 +259,9 @@ ${input({
 })}
 ${newPasswordFields(refusal, 'New password')}
 <div class="actions"><button type="submit">Change password</button></div>
-</form>
-${twoFactorSection(ports, visit)}`
-}`,
+</form></section>
+<section class="card">${twoFactorSection(ports, visit)}</section>`
+}</div>`,
   };
 }
 

@@ -143,13 +143,13 @@ function formPage(
     return message && `This ${message}.`;
   };
   const body = html`<h1>Notifications</h1>
-<p class="muted">Of what you want to be notified in ${code(workspace)}: once for each cause, without patient data.</p>
+<p>What you are notified of in ${code(workspace)}: once for each cause, and without patient data. Others choose for themselves.</p>
 ${
   choices.length === 0
     ? empty('There is nothing of which your role is notified.')
     : html`${formError(refusal?.details ? undefined : refusal?.text)}
 <form method="post" action="/dashboard/workspaces/${workspace}/notifications">${csrf}
-${checkboxes('topics', 'Notify me when', choices)}
+<div class="columns">${checkboxes('topics', 'Notify me when', choices)}</div>
 ${
   canMail
     ? input({

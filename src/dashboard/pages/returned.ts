@@ -25,7 +25,7 @@ import {
 } from '../components/page.ts';
 import { kindOf } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
-import { badge, code, empty, time } from '../components/text.ts';
+import { badge, bdi, code, empty, time } from '../components/text.ts';
 import { recordPath, returnedPath, returnedSection } from '../components/urls.ts';
 
 interface ReturnedPorts {
@@ -131,7 +131,7 @@ async function list({ eventLog, directory, names }: ReturnedPorts, visit: Visit)
     shown.flatMap(({ principal, decided }) => [principal ?? [], decided?.principal ?? []].flat()),
   );
   await recordAccess(eventLog, caller, { action: 'record.list', query: { returned: true } });
-  const settings = html`<form method="post" action="/dashboard${returnedPath(workspace)}">${csrf}
+  const settings = html`<form method="post" class="line" action="/dashboard${returnedPath(workspace)}">${csrf}
 ${select({
   name: 'choice',
   label: 'Erased records that are sent again',
@@ -141,7 +141,7 @@ ${select({
 <div class="actions"><button type="submit">Save</button></div>
 </form>`;
   const body = html`<h1>Returned records</h1>
-<p>Records that were sent again after their erasure, usually by the next nightly sync of an EMR that still has them. What is refused is not kept: after a decision to let a record return, it has to be sent again.</p>
+<p>Records that were sent again after their erasure, usually by the next nightly synchronization of an EMR that still has them. What is refused is not kept: once a record may return, the EMR has to send it again.</p>
 ${visit.may(admins) ? settings : html`<p>Erased records that are sent again: <strong>${choiceTexts[choice].toLowerCase()}</strong>.</p>`}
 ${shown.length === 0 ? empty('No erased record was sent again.') : returnedTable(shown, names, visit)}
 ${total > shown.length && html`<p class="muted">${total - shown.length} more: ${code(`chartledger records returned --workspace ${workspace}`)} lists all.</p>`}`;
@@ -161,14 +161,14 @@ function returnedTable(found: readonly ReturnedRecord[], names: PrincipalNames, 
     `/dashboard${returnedPath(workspace)}/${catalogEntry(kind).plural}/${encodeURIComponent(id)}`;
   const link = (one: ReturnedRecord, decision: 'allow' | 'refuse') =>
     html`<a href="${path(one)}/${decision}" aria-label="${decisionTexts[decision].button}: ${one.id}">${decisionTexts[decision].button}</a> `;
-  return table(
+  return html`<div class="flowing">${table(
     'Returned records',
     [
       {
         title: 'Record',
         isHeader: true,
         cell: ({ kind, id }) =>
-          html`${titleOf(kind)} <a href="/dashboard${recordPath(workspace, kind, id)}">${id}</a>`,
+          html`${titleOf(kind)} <a href="/dashboard${recordPath(workspace, kind, id)}">${bdi(id)}</a>`,
       },
       { title: 'State', cell: ({ state }) => badge(states[state].text, states[state].tone) },
       { title: 'Erased', cell: ({ erased_at }) => time(erased_at) },
@@ -178,7 +178,7 @@ function returnedTable(found: readonly ReturnedRecord[], names: PrincipalNames, 
           const at = refused_at ?? returned_at;
           return (
             at &&
-            html`${time(at)}${principal && html`<br><small class="muted">${names.nameOf(principal) ?? principal.id}</small>`}`
+            html`${time(at)}${principal && html` <small class="muted">${bdi(names.nameOf(principal) ?? principal.id)}</small>`}`
           );
         },
       },
@@ -186,7 +186,7 @@ function returnedTable(found: readonly ReturnedRecord[], names: PrincipalNames, 
         title: 'Decided',
         cell: ({ decided }) =>
           decided &&
-          html`${time(decided.at)}<br>${decided.reason}<br><small class="muted">${names.nameOf(decided.principal) ?? decided.principal.id}</small>`,
+          html`${bdi(decided.reason)} <small class="muted">${time(decided.at)}, ${bdi(names.nameOf(decided.principal) ?? decided.principal.id)}</small>`,
       },
       ...(visit.may(holdKeepers)
         ? [
@@ -201,5 +201,5 @@ function returnedTable(found: readonly ReturnedRecord[], names: PrincipalNames, 
         : []),
     ],
     found,
-  );
+  )}</div>`;
 }

@@ -53,6 +53,8 @@ export interface WorklistSelection {
   /** First and last day of service, such as `2026-03-14`; as the date was sent. */
   from?: string | undefined;
   to?: string | undefined;
+  /** First and last of the last days for filing; encounters without a filing limit are not among them. */
+  filing?: { from?: string | undefined; to?: string | undefined } | undefined;
   /** Whether a claim was sent for it. */
   billed?: 'true' | 'false' | undefined;
   /** To whom a finding is assigned. */
@@ -109,7 +111,7 @@ export async function* walkWorklist(
   selection: WorklistSelection,
   after: Pick<WorklistStep, 'day' | 'order'> = { day: 0, order: -1 },
 ): AsyncGenerator<WorklistStep> {
-  if (selection.sort === 'filing') {
+  if (selection.sort === 'filing' || selection.filing) {
     yield* byFilingDay(readModels, workspace, selection, after);
     return;
   }
@@ -127,7 +129,7 @@ export async function* walkWorklist(
 /** Comes after all days. */
 const NO_DAY = 99_999_999;
 
-/** Those without a filing limit come last. */
+/** Those without a filing limit come last, unless days for filing are asked for. */
 async function* byFilingDay(
   readModels: ReadModels,
   workspace: string,
@@ -142,9 +144,9 @@ async function* byFilingDay(
       { by: 'due', value },
       { day, order: day === after.day ? after.order : -1 },
     );
-  for await (const { day, value } of daysIn(readModels, workspace, {}, after.day, 'due'))
+  for await (const { day, value } of daysIn(readModels, workspace, selection.filing ?? {}, after.day, 'due'))
     yield* along(value, day);
-  yield* along(NOT_DUE, NO_DAY);
+  if (!selection.filing) yield* along(NOT_DUE, NO_DAY);
 }
 
 /** Goes along one list for each state that is wanted, all in the order of creation. */
@@ -184,12 +186,15 @@ async function* alongLists(
 
 /** Whether an encounter matches a selection, apart from its state. */
 export function isWanted(entry: WorklistEntry, selection: WorklistSelection): boolean {
-  const { from = '', to = '9999-12-31' } = selection;
-  const day = entry.date_of_service && dayOf(entry.date_of_service);
-  const isIn = !isOfDays(selection) || (day !== undefined && day >= from && day <= to);
+  const isIn = (
+    day: string | undefined,
+    { from = '', to = '9999-12-31' }: { from?: string | undefined; to?: string | undefined },
+  ) => day !== undefined && day >= from && day <= to;
+  const served = entry.date_of_service && dayOf(entry.date_of_service);
   const own = filtersOf(entry);
   return (
-    isIn &&
+    (!isOfDays(selection) || isIn(served, selection)) &&
+    (!selection.filing || isIn(entry.filing?.last_day, selection.filing)) &&
     isWithout(own, selection) &&
     valueFilters(selection).every(({ by, value }) => own.some((one) => one.by === by && one.value === value))
   );
@@ -215,7 +220,8 @@ export async function readCounts(
 ): Promise<Tally | undefined> {
   const filters = valueFilters(selection).filter((one): one is TallyFilter => one.by !== 'rule');
   const [filter] = filters;
-  if (selection.without || filters.length + Number(isOfDays(selection)) > 1) return undefined;
+  if (selection.without || selection.filing || filters.length + Number(isOfDays(selection)) > 1)
+    return undefined;
   if (!isOfDays(selection)) {
     const [row] = await readModels.load(talliesModel, [tallyId(workspace, filter)]);
     return row?.body ?? { states: {}, rules: {} };

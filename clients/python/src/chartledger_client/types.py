@@ -2865,6 +2865,10 @@ class WorklistQuery(TypedDict):
     provider_id: NotRequired[str]
     # Only encounters with a day of service on or before this day
     to: NotRequired[str]
+    # Only encounters whose last day for filing is this day or a later one
+    filing_from: NotRequired[str]
+    # Only encounters whose last day for filing is this day or an earlier one
+    filing_to: NotRequired[str]
     # Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed
     billed: NotRequired[bool]
     # Only encounters with a finding that is assigned to them

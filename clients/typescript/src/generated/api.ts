@@ -7747,6 +7747,10 @@ export interface operations {
                 from?: string;
                 /** @description Only encounters with a day of service on or before this day */
                 to?: string;
+                /** @description Only encounters whose last day for filing is this day or a later one */
+                filing_from?: string;
+                /** @description Only encounters whose last day for filing is this day or an earlier one */
+                filing_to?: string;
                 /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
                 billed?: boolean;
                 /** @description Only encounters with a finding that is assigned to them */
@@ -7807,6 +7811,10 @@ export interface operations {
                 from?: string;
                 /** @description Only encounters with a day of service on or before this day */
                 to?: string;
+                /** @description Only encounters whose last day for filing is this day or a later one */
+                filing_from?: string;
+                /** @description Only encounters whose last day for filing is this day or an earlier one */
+                filing_to?: string;
                 /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
                 billed?: boolean;
                 /** @description Only encounters with a finding that is assigned to them */
@@ -7861,6 +7869,10 @@ export interface operations {
                 from?: string;
                 /** @description Only encounters with a day of service on or before this day */
                 to?: string;
+                /** @description Only encounters whose last day for filing is this day or a later one */
+                filing_from?: string;
+                /** @description Only encounters whose last day for filing is this day or an earlier one */
+                filing_to?: string;
                 /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
                 billed?: boolean;
                 /** @description Only encounters with a finding that is assigned to them */
@@ -7913,6 +7925,10 @@ export interface operations {
                 from?: string;
                 /** @description Only encounters with a day of service on or before this day */
                 to?: string;
+                /** @description Only encounters whose last day for filing is this day or a later one */
+                filing_from?: string;
+                /** @description Only encounters whose last day for filing is this day or an earlier one */
+                filing_to?: string;
                 /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
                 billed?: boolean;
                 /** @description Only encounters with a finding that is assigned to them */
@@ -8214,6 +8230,10 @@ export interface operations {
                 from?: string;
                 /** @description Only encounters with a day of service on or before this day */
                 to?: string;
+                /** @description Only encounters whose last day for filing is this day or a later one */
+                filing_from?: string;
+                /** @description Only encounters whose last day for filing is this day or an earlier one */
+                filing_to?: string;
                 /** @description Only encounters for which a claim was reported (`true`), or none was (`false`): with `state=ready`, what is still to be billed */
                 billed?: boolean;
                 /** @description Only encounters with a finding that is assigned to them */

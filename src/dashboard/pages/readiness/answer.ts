@@ -32,9 +32,11 @@ import {
   viewerPreferences,
 } from '../../components/page.ts';
 import { textsOf } from '../../components/recordTable.ts';
+import { definitionList } from '../../components/tables.ts';
 import { bdi, code, empty } from '../../components/text.ts';
 import { answerPath, readinessSection, recordPath, worklistPath } from '../../components/urls.ts';
 import { type ErasedPorts, orErased, readNames } from '../records/shared.ts';
+import { analysisCrumbs } from './scorecard.ts';
 
 interface AnswerPorts extends QueryPorts, ErasedPorts {}
 
@@ -94,22 +96,27 @@ async function answerPage(ports: AnswerPorts, visit: Visit, refusal?: Refusal): 
   const title = finding ? `Answer: ${defectText(finding.rule.code, readiness.settings)}` : 'Answer a finding';
   const isOwn = finding?.record.kind === encounter.kind && finding.record.id === id;
   const called = (kind: string, recordId: string) =>
-    html`${catalogEntry(kind).title} <a href="/dashboard${recordPath(workspace, kind, recordId)}">${bdi(names?.nameOf(kind, recordId) ?? recordId)}</a> ${code(recordId)}`;
+    html`<a href="/dashboard${recordPath(workspace, kind, recordId)}">${bdi(names?.nameOf(kind, recordId) ?? recordId)}</a> ${code(recordId)}`;
   const back = html`<p><a href="/dashboard${backPath(visit, id)}">Back, without an answer</a></p>`;
   const body =
     finding === undefined
-      ? html`<h1>${title}</h1>
+      ? html`${analysisCrumbs(workspace)}
+<h1>${title}</h1>
 ${formError(refusal?.text)}
 ${empty('The rule no longer finds anything there.')}
 ${back}`
-      : html`<h1>${title}</h1>
+      : html`${analysisCrumbs(workspace)}
+<h1>${title}</h1>
 <p>${finding.text}</p>
-<p>${called(finding.record.kind, finding.record.id)}: ${found.map(({ field }) => fieldLabel(field)).join('; ')}</p>
-${!isOwn && html`<p>${called(encounter.kind, id)}</p>`}
+${definitionList([
+  [catalogEntry(finding.record.kind).title, called(finding.record.kind, finding.record.id)],
+  ['Fields', found.map(({ field }) => fieldLabel(field)).join('; ')],
+  ...(isOwn ? [] : [['Encounter', called(encounter.kind, id)] as const]),
+])}
 ${answerList(readiness.facts.answers?.get(answerKey(finding.rule.code, finding.record)), finding.answer, readiness.at, ports.names)}
-<p class="muted">An answer is for this encounter, or for all that have the finding now; encounters that come later are not answered. Accepted and snoozed findings return when the last day is over, or the ${finding.record.kind} changes.</p>
 ${formError(refusal?.text)}
 ${answerForms(visit, finding, refusal?.details)}
+<p class="muted">An answer is for this encounter, or for all that have the finding now; encounters that come later are not answered. Accepted and snoozed findings return when the last day is over, or the ${finding.record.kind} changes.</p>
 ${back}`;
   return { title, section: readinessSection, body, ...(refusal && { status: refusal.status }) };
 }
@@ -130,32 +137,32 @@ function answerForms(
 <input type="hidden" name="version" value="${record.version}">
 <h2>${title}</h2>
 ${fields}
-${isShared && html`<label><input type="checkbox" name="all"${isContinued && html` checked`}> In all encounters with this finding in the ${record.kind}</label>`}
+${isShared && html`<label class="choice"><input type="checkbox" name="all"${isContinued && html` checked`}> In all encounters with this defect of the ${record.kind}</label>`}
 <div class="actions"><button type="submit" name="answer" value="${of}"${of !== 'accepted' && html` class="outline"`}>${button}</button></div>
 </form>`;
   const field = (name: string, label: string, more: Partial<Parameters<typeof input>[0]> = {}) =>
     input({ name, label, autocomplete: 'off', error: messageOf(details, name), ...more });
   const day = { type: 'date', isRequired: true } as const;
   const canReopen = answer?.acceptedUntil !== undefined || answer?.snoozedUntil !== undefined;
-  return html`<div class="charts">
+  return html`<div class="answers">
 ${form(
   'accepted',
-  'It no longer blocks',
+  'Accept: it no longer blocks',
   'Accept',
   html`${field('reason', 'Reason', { isRequired: true, hint: 'Erased with the encounter.' })}${field('until', 'Last day', day)}`,
 )}
-${form('snoozed', 'Not now', 'Snooze', field(SNOOZED_UNTIL, 'Last day', day))}
+${form('snoozed', 'Snooze: not now', 'Snooze', field(SNOOZED_UNTIL, 'Last day', day))}
 ${form(
   'assigned',
-  'Somebody deals with it',
+  'Assign: somebody deals with it',
   'Assign',
   field('assigned_to', 'Assigned to', {
     hint: 'A name; empty for nobody.',
     value: answer?.assignedTo ?? user.name,
   }),
 )}
-${form('noted', 'What is to be known', 'Add note', field('note', 'Note', { isRequired: true }))}
-${canReopen && form('reopened', 'Neither accepted nor snoozed', 'Reopen')}
+${form('noted', 'Note: what others should know', 'Add note', field('note', 'Note', { isRequired: true }))}
+${canReopen && form('reopened', 'Reopen: neither accepted nor snoozed', 'Reopen')}
 </div>`;
 }
 

@@ -1,5 +1,10 @@
 import { type Cause, type CauseGrouping, findCauses } from '../../../modules/readiness/causes.ts';
-import { type FilingAges, readFilingAges } from '../../../modules/readiness/filingAges.ts';
+import {
+  type FilingAge,
+  filingAges,
+  filingDays,
+  readFilingAges,
+} from '../../../modules/readiness/filingAges.ts';
 import type { RuleSettings } from '../../../modules/readiness/rules/rule.ts';
 import { MOST_COUNTED } from '../../../modules/readiness/worklist.ts';
 import type { WorklistSelection } from '../../../modules/readiness/worklistFanOut.ts';
@@ -33,7 +38,9 @@ const MOST_COLUMNS = 5;
 export interface DefectCounts {
   causes: readonly Cause[];
   isWhole: boolean;
-  ages: FilingAges;
+  ages: Record<FilingAge, number>;
+  /** Of the workspace. */
+  today: string;
 }
 
 /** Counts the defects within any limits of a page, on a day of the workspace. Rejects with `unavailable`. */
@@ -48,7 +55,7 @@ export async function readDefects(
     findCauses(readModels, workspace, selection, grouping, MOST_COUNTED),
     readFilingAges(readModels, workspace, selection, today),
   ]);
-  return { causes, isWhole, ages };
+  return { causes, isWhole, ages, today };
 }
 
 /** Returns the records that a matrix names. */
@@ -86,7 +93,7 @@ interface Place {
 
 /** Returns the defects by payer, facility or provider: those that block, and warnings apart; each count leads to its encounters. */
 export function defectMatrix(place: Place, counts: DefectCounts): Html {
-  const { causes, isWhole, ages } = counts;
+  const { causes, isWhole } = counts;
   const byRule = Map.groupBy(causes, ({ rule, severity }) => `${severity} ${rule}`);
   const rows = [...byRule.values()]
     .map((own): Row & Pick<Cause, 'severity'> => ({
@@ -101,8 +108,7 @@ export function defectMatrix(place: Place, counts: DefectCounts): Html {
     rows.filter(({ severity }) => severity === 'warns'),
   ];
   const columns = columnsOf(causes);
-  const hasAges = Object.values(ages).some((count) => count > 0);
-  return html`${hasAges && agesLine(ages)}
+  return html`${agesLine(place, counts)}
 <nav class="tabs" aria-label="Columns"><ul>${matrixGroupings.map(
     (one) =>
       html`<li><a href="${worklistPath(place.workspace, { ...place.limits, by: one })}#defects"${one === place.grouping && html` aria-current="page"`}>By ${one}</a></li>`,
@@ -116,11 +122,26 @@ ${matrixTable(place, 'Warnings', columns, warning)}</details>`
 ${!isWhole && html`<p class="muted">Counts only the first ${MOST_COUNTED.toLocaleString('en-US')} encounters. Narrow the list to count all.</p>`}`;
 }
 
-function agesLine({ lost, thisWeek, nextWeek, thisMonth }: FilingAges): Html {
-  const part = (count: number, text: string) =>
-    html`<div><dt>${text}</dt><dd>${count.toLocaleString('en-US')}</dd></div>`;
-  return html`<dl class="ages" aria-label="Blocked encounters by filing limit">
-${part(thisWeek, 'Lost this week')}${part(nextWeek, 'Lost next week')}${part(thisMonth, 'Lost within 30 days')}${part(lost, 'Past the filing limit')}</dl>`;
+const ageTexts: Record<FilingAge, string> = {
+  thisWeek: 'Lost this week',
+  nextWeek: 'Lost next week',
+  thisMonth: 'Lost later, within 30 days',
+  lost: 'Past the filing limit',
+};
+
+/** Returns how many claims are lost when; each count leads to its encounters. Nothing where no filing limit is near. */
+function agesLine({ workspace, limits, grouping }: Place, { ages, today }: DefectCounts): Html | undefined {
+  if (filingAges.every((age) => ages[age] === 0)) return undefined;
+  const { filing_from: _, filing_to: __, ...others } = limits;
+  const link = (age: FilingAge) => {
+    const { from, to } = filingDays(age, today);
+    const days = { ...(from && { filing_from: from }), filing_to: to };
+    const address = worklistPath(workspace, { ...others, state: 'blocked', ...days, by: grouping });
+    return html`<a href="${address}#list">${ages[age].toLocaleString('en-US')}</a>`;
+  };
+  return html`<dl class="ages" aria-label="Blocked encounters by filing limit">${filingAges.map(
+    (age) => html`<div><dt>${ageTexts[age]}</dt><dd>${ages[age] === 0 ? '0' : link(age)}</dd></div>`,
+  )}</dl>`;
 }
 
 function matrixTable(

@@ -16,13 +16,13 @@ import { serviceDaysSchema } from '../../../modules/readiness/worklistModel.ts';
 import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
 import { csvLine } from '../../../platform/csv.ts';
 import { notFound } from '../../../platform/errors.ts';
+import { defectText } from '../../components/defects.ts';
 import { formError, input, messageOf } from '../../components/forms.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import { breadcrumb } from '../../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
-  type HtmlValue,
   html,
   type Page,
   problemOf,
@@ -33,8 +33,8 @@ import {
   type Visit,
 } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
-import { definitionList, table } from '../../components/tables.ts';
-import { badge, empty, ruleTitle, time } from '../../components/text.ts';
+import { table } from '../../components/tables.ts';
+import { badge, day, empty, ruleTitle, time } from '../../components/text.ts';
 import { readinessSection, scorecardPath, signedPath } from '../../components/urls.ts';
 
 const POLL = 'every 2s';
@@ -82,20 +82,19 @@ function progress(done: number, total: number, path: string): Html {
 <progress max="100" value="${percent}" aria-label="Progress in encounters"></progress>`;
 }
 
-/** Returns who asked for it, when, and for which days of service. */
+/** Returns who asked for it, when, and for how many encounters of which days of service. */
 export function runFacts(
   { asked_by, started_at, ended_at }: Job,
   { from, to }: { from?: string | undefined; to?: string | undefined },
   names: PrincipalNames,
-  more: readonly (readonly [HtmlValue, HtmlValue])[],
+  encounters?: number,
 ): Html {
-  return definitionList([
-    ['Requested by', who({ ...asked_by, name: names.nameOf(asked_by) ?? null })],
-    ['Started', time(started_at)],
-    ...(ended_at ? ([['Ended', time(ended_at)]] as const) : []),
-    ['Dates of service', from || to ? `${from ?? 'the first'} to ${to ?? 'the last'}` : 'all'],
-    ...more,
-  ]);
+  const days = html`${from ? day(from) : 'the first'} to ${to ? day(to) : 'the last'}`;
+  return html`<p class="record-facts"><span>Requested by ${who({ ...asked_by, name: names.nameOf(asked_by) ?? null })}</span>
+<span>Started ${time(started_at)}</span>
+${ended_at && html`<span>Ended ${time(ended_at)}</span>`}
+<span>Dates of service: ${from || to ? days : 'all'}</span>
+${encounters !== undefined && html`<span>Encounters: ${figure(encounters)}</span>`}</p>`;
 }
 
 type Ports = Pick<AppPorts, 'eventLog' | 'names'> & { analyses: Analyses };
@@ -126,7 +125,7 @@ async function page({ eventLog, analyses, names }: Ports, visit: Visit, refusal?
   const rows = run?.scorecard?.rows ?? [];
   const rejections = run?.scorecard?.rejections ?? [];
   if (run) await names.learn([run.asked_by, ...[...rows, ...rejections].map(({ principal }) => principal)]);
-  const day = (name: string, label: string) =>
+  const dayField = (name: string, label: string) =>
     input({
       ...{ name, label, type: 'date', value: textOf(form, name) },
       error: messageOf(refusal?.details, name),
@@ -143,7 +142,7 @@ ${run && lastRun(workspace, run, names, await readRuleSettings(eventLog, workspa
 <h2>New scorecard</h2>
 ${formError(refusal?.text)}
 <form method="post" action="${scorecardPath(workspace)}">${csrf}
-<div class="filter-fields">${day('from', 'Date of service, from')}${day('to', 'Date of service, to')}</div>
+<div class="filter-fields">${dayField('from', 'Date of service, from')}${dayField('to', 'Date of service, to')}</div>
 <div class="actions"><button type="submit">Generate scorecard</button></div></form>`;
   return { title: TITLE, section: readinessSection, body, ...(refusal && { status: refusal.status }) };
 }
@@ -151,7 +150,7 @@ ${formError(refusal?.text)}
 function lastRun(workspace: string, run: ScorecardRun, names: Ports['names'], settings: RuleSettings): Html {
   const { scorecard } = run;
   return html`${runStatus(shownRun(workspace, run))}
-${runFacts(run, run.days, names, [['Encounters', figure(run.encounters)]])}
+${runFacts(run, run.days, names, run.encounters)}
 ${scorecard && html`${scorecardTable(scorecard, names, settings)}${rejectionTable(scorecard, names)}`}`;
 }
 
@@ -166,15 +165,15 @@ ${table<Scorecard['rejections'][number]>(
       title: 'Code',
       isHeader: true,
       cell: ({ source, outcome, code }) =>
-        html`${code === '' ? 'none' : code}<br><small class="muted">${outcome}, ${source}</small>`,
+        html`${code === '' ? 'none' : code} <small class="muted">${outcome}, ${source}</small>`,
     },
     { title: 'Record', cell: ({ kind }) => catalogEntry(kind).title },
     {
       title: 'Written by',
       cell: ({ principal }) => who({ ...principal, name: names.nameOf(principal) ?? null }),
     },
-    { title: 'Claims', cell: ({ claims }) => figure(claims) },
-    { title: 'No rule had found it', cell: ({ uncaught }) => figure(uncaught) },
+    { title: 'Claims', isNumber: true, cell: ({ claims }) => figure(claims) },
+    { title: 'No rule had found it', isNumber: true, cell: ({ uncaught }) => figure(uncaught) },
   ],
   rejections,
 )}`;
@@ -187,26 +186,35 @@ function scorecardTable(
 ): Html {
   if (rows.length === 0) return empty('No write introduced a defect that the rules find.');
   return html`${unreadable > 0 && html`<p>${figure(unreadable)} encounters cannot be read and are not counted.</p>`}
-${table<ScorecardRow>(
-  'Defects by principal and field',
-  [
-    {
-      title: 'Written by',
-      isHeader: true,
-      cell: ({ principal }) => who({ ...principal, name: names.nameOf(principal) ?? null }),
-    },
-    {
-      title: 'Field',
-      cell: ({ kind, field, rules }) =>
-        html`${catalogEntry(kind).title}: ${fieldLabel(field)}<br><small class="muted">${rules.map((rule) => ruleTitle(rule, settings)).join('; ')}</small>`,
-    },
-    { title: 'Defects', cell: ({ defects }) => figure(defects) },
-    { title: 'Not fixed yet', cell: ({ open }) => figure(open) },
-    { title: 'Median time to fix', cell: ({ median_ms }) => durationText(median_ms) },
-    { title: 'Encounters delayed', cell: ({ encounters_delayed }) => figure(encounters_delayed) },
-  ],
-  rows,
-)}
+<div class="flowing">${table<ScorecardRow>(
+    'Defects by principal and field',
+    [
+      {
+        title: 'Written by',
+        isHeader: true,
+        cell: ({ principal }) =>
+          html`<span class="nowrap">${who({ ...principal, name: names.nameOf(principal) ?? null })}</span>`,
+      },
+      {
+        title: 'Field',
+        cell: ({ kind, field }) => `${catalogEntry(kind).title}: ${fieldLabel(field)}`,
+      },
+      {
+        title: 'Defect',
+        cell: ({ rules }) =>
+          html`${rules.map((rule, at) => html`${at > 0 && '; '}<span title="${ruleTitle(rule, settings)}">${defectText(rule, settings)}</span>`)}`,
+      },
+      { title: 'Defects', isNumber: true, cell: ({ defects }) => figure(defects) },
+      { title: 'Not fixed yet', isNumber: true, cell: ({ open }) => figure(open) },
+      { title: 'Median time to fix', isNumber: true, cell: ({ median_ms }) => durationText(median_ms) },
+      {
+        title: 'Encounters delayed',
+        isNumber: true,
+        cell: ({ encounters_delayed }) => figure(encounters_delayed),
+      },
+    ],
+    rows,
+  )}</div>
 <p class="muted">A defect counts once, no matter how many encounters have it, starting when an encounter was completed with it. Half of the fixed defects took longer than the median. Delayed encounters were completed but could not be billed because of the defect.</p>`;
 }
 

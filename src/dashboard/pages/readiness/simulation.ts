@@ -28,7 +28,8 @@ import { serviceDaysSchema } from '../../../modules/readiness/worklistModel.ts';
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
 import { ServiceError } from '../../../platform/errors.ts';
 import { defectText } from '../../components/defects.ts';
-import { formError, input, messageOf, select, textArea } from '../../components/forms.ts';
+import { formError, type InputField, input, messageOf, select, textArea } from '../../components/forms.ts';
+import { wordsOf } from '../../components/labels.ts';
 import {
   admins,
   type DashboardRoute,
@@ -44,10 +45,11 @@ import {
 } from '../../components/page.ts';
 import { referredLink, textsOf } from '../../components/recordTable.ts';
 import { linesCell, table } from '../../components/tables.ts';
-import { code, empty, ruleTitle } from '../../components/text.ts';
-import { readinessSection, simulationPath } from '../../components/urls.ts';
+import { bdi, code, empty, ruleTitle } from '../../components/text.ts';
+import { docPath, readinessSection, recordPath, simulationPath } from '../../components/urls.ts';
 import { readNames } from '../records/shared.ts';
 import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './scorecard.ts';
+import { readSuggestions } from './worklist.ts';
 import { type ShownState, stateTexts } from './worklistQuery.ts';
 
 type Form = Visit['form'];
@@ -90,41 +92,48 @@ function triedPath(
 function simulationForm(
   { workspace, csrf, form: typed, req }: Visit,
   settings: RuleSettings,
+  payers: InputField['suggestions'],
   refusal?: Refusal,
 ): Html {
   const form: Form = { ...textsOf(req), ...typed };
   const isOpen = refusal !== undefined || Object.keys(form).some((name) => name.startsWith('rules.'));
-  const errorOf = (...fields: string[]) =>
-    fields.map((field) => messageOf(refusal?.details, field)).find((message) => message !== undefined);
-  const line = (name: string, label: string, ...errors: string[]) =>
-    input({ name, label, value: textOf(form, name), error: errorOf(name, ...errors) });
-  const limit = (name: string, label: string, ...errors: string[]) =>
+  const errorOf = (field: string) => messageOf(refusal?.details, field);
+  const limit = (name: string, label: string) =>
     input({
-      ...{ name, label, value: textOf(form, name), error: errorOf(name, ...errors) },
+      ...{ name, label, value: textOf(form, name), error: errorOf(name) },
       hint: 'Such as 90d, 6m or 1y.',
     });
   const day = (name: string, label: string) =>
     input({ name, label, type: 'date', value: textOf(form, name), error: errorOf(name) });
   const group = (legend: string, ...fields: Html[]) =>
     html`<fieldset><legend>${legend}</legend><div class="filter-fields">${fields}</div></fieldset>`;
-  const choice = (name: string, label: string, options: readonly string[], hint?: string) =>
+  const choice = (name: string, label: string, options: readonly string[], asNow = 'No change') =>
     select({
-      ...{ name, label, hint, value: textOf(form, name), error: errorOf(name) },
-      options: [{ value: AS_NOW, text: 'No change' }, ...options.map((value) => ({ value, text: value }))],
+      ...{ name, label, value: textOf(form, name), error: errorOf(name) },
+      options: [{ value: AS_NOW, text: asNow }, ...options.map((value) => ({ value, text: wordsOf(value) }))],
     });
+  const ruleChoice = (rule: Rule) =>
+    choice(
+      `rules.${rule.code}`,
+      defectText(rule.code, settings),
+      [...ruleChoices, 'default'],
+      `${choiceOf(settings, rule)}, as now`,
+    );
   return html`${formError(refusal?.text)}
 <form method="post" action="${simulationPath(workspace)}">${csrf}
 <details${isOpen && html` open`}><summary>Rules</summary>
-<div class="filter-fields">${rules.map((rule) =>
-    choice(`rules.${rule.code}`, rule.title, [...ruleChoices, 'default'], `Now: ${choiceOf(settings, rule)}`),
-  )}</div>
+<p class="muted">What a defect does: it blocks billing, warns, or is off. <a href="${docPath('reference/readiness-rules')}">What each rule demands</a></p>
+<div class="rule-choices">${rules.map(ruleChoice)}</div>
 </details>
 ${payerRuleFields(form, settings, refusal)}
 <div class="charts">${group(
     'Filing limits',
     limit('filing_limits.default', 'Of all payers'),
-    line('payer_id', 'Payer ID'),
-    limit('payer_limit', 'Of this payer', `filing_limits.payers.${textOf(form, 'payer_id')}`),
+    input({
+      ...{ name: 'payer_id', label: 'Payer', type: 'search', suggestions: payers },
+      ...{ value: textOf(form, 'payer_id'), error: errorOf('payer_id'), autocomplete: 'off' },
+    }),
+    limit('payer_limit', 'Of this payer'),
   )}
 ${group('One more document', choice('visit_type', 'Visits of type', visitTypes), choice('category', 'Require', categories))}
 ${group('Only dates of service', day('from', 'From'), day('to', 'To'))}</div>
@@ -182,14 +191,22 @@ function simulationSent(form: Form, settings: RuleSettings) {
     ...(chosen.length > 0 && { rules: Object.fromEntries(chosen) }),
     ...((limit || payer) && {
       filing_limits: {
-        ...(limit && { default: limitOfText(limit) ?? limit }),
-        ...(payer && { payers: { [payer]: limitOfText(payerLimit ?? '') ?? '' } }),
+        ...(limit && { default: limitSent('filing_limits.default', limit) }),
+        ...(payer && { payers: { [payer]: limitSent('payer_limit', payerLimit) } }),
       },
     }),
     ...(required && { required_documents: required }),
     ...(payerRules !== undefined && { payer_rules: payerRules }),
   });
   return { candidates, days: validate(serviceDaysSchema, { from: sent('from'), to: sent('to') }) };
+}
+
+/** Returns the filing limit in a field. Throws `validation_failed`. */
+function limitSent(field: string, text = ''): FilingLimit {
+  const limit = limitOfText(text);
+  if (limit === undefined)
+    throw validationError([{ field, message: 'must be days, months or years, such as 90d, 6m or 1y' }]);
+  return limit;
 }
 
 /** Returns the documents that the visit type requires, and one more. */
@@ -236,7 +253,7 @@ function changedTable(
 ): Html {
   return html`<h3>Encounters</h3>
 ${all > changed.length && html`<p>The first ${figure(changed.length)} of ${figure(all)}.</p>`}
-<div class="dense">${table<Simulation['changed'][number]>(
+<div class="dense flowing">${table<Simulation['changed'][number]>(
     'Encounters that would be in a different state',
     [
       {
@@ -266,8 +283,10 @@ function flipTables(
     { title: 'Encounters', isNumber: true, cell: ({ count }: Flip) => figure(count) },
   ];
   const payerLink = ({ payer: id }: Flip) =>
-    id === '' ? 'No payer' : referredLink(workspace, payer.kind, id, names);
-  return html`<div class="charts">${table('Encounters in a different state', columns, flipsOf('', flips))}
+    id === ''
+      ? 'No payer'
+      : html`<a href="/dashboard${recordPath(workspace, payer.kind, id)}" title="${id}">${bdi(names?.nameOf(payer.kind, id) ?? id)}</a>`;
+  return html`<div class="charts flowing">${table('Encounters in a different state', columns, flipsOf('', flips))}
 ${table(
   'Encounters in a different state, by payer',
   [{ title: 'Payer', isHeader: true, isCut: true, cell: payerLink }, ...columns],
@@ -283,7 +302,7 @@ function ruleTable(
   names: RecordNames | undefined,
 ): Html {
   return html`<h3>By defect</h3>
-<div class="dense">${table(
+<div class="dense flowing">${table(
     'Encounters by defect',
     [
       {
@@ -311,17 +330,24 @@ function ruleTable(
 }
 
 /** Returns which settings were tried. */
-function triedSettings({ rules, filing_limits, required_documents, payer_rules }: CandidateSettings): Html {
+function triedSettings(
+  { rules, filing_limits, required_documents, payer_rules }: CandidateSettings,
+  names: RecordNames | undefined,
+): Html {
   const lines = [
-    ...Object.entries(rules ?? {}).map(([rule, choice]) => html`${ruleTitle(rule)}: ${code(choice ?? '')}`),
+    ...Object.entries(rules ?? {}).map(
+      ([rule, choice]) => html`<span title="${ruleTitle(rule)}">${defectText(rule)}</span>: ${choice}`,
+    ),
     ...(filing_limits?.default === undefined
       ? []
       : [html`Filing limit for all payers: ${limitOrNone(filing_limits.default)}`]),
     ...Object.entries(filing_limits?.payers ?? {}).map(
-      ([id, limit]) => html`Filing limit for payer ${code(id)}: ${limitOrNone(limit)}`,
+      ([id, limit]) =>
+        html`Filing limit for ${bdi(names?.nameOf(payer.kind, id) ?? id)}: ${limitOrNone(limit)}`,
     ),
     ...Object.entries(required_documents ?? {}).map(
-      ([visitType, categories]) => html`Documents for ${code(visitType)}: ${(categories ?? []).join(', ')}`,
+      ([visitType, categories]) =>
+        `Documents for ${wordsOf(visitType)}: ${(categories ?? []).map(wordsOf).join(', ')}`,
     ),
     ...Object.entries(payer_rules ?? {}).map(([id, rule]) => {
       const of = rule && new Map([[id, rule]]);
@@ -331,7 +357,8 @@ function triedSettings({ rules, filing_limits, required_documents, payer_rules }
       return html`Rule of a payer ${code(id)}: ${tried}`;
     }),
   ];
-  return html`<ul class="plain">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
+  return html`<h3>Settings that were tried</h3>
+<ul class="tried">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
 }
 
 function limitOrNone(limit: FilingLimit | null): string {
@@ -381,16 +408,20 @@ async function page(ports: Ports, visit: Visit, refusal?: Refusal): Promise<Page
   ]);
   if (run) await names.learn([run.asked_by]);
   const named = run?.found ? namedIn(run.found.result) : [];
-  const { names: recordNames, accesses } = await readNames(ports, workspace, named);
-  if (run?.found) {
-    await recordAccess(eventLog, caller, simulationAccess(run.found.result, queryOf(run)), ...accesses);
-  }
+  const tried = Object.keys(run?.candidates.filing_limits?.payers ?? {});
+  const [{ names: recordNames, accesses }, known] = await Promise.all([
+    readNames(ports, workspace, [...named, ...tried.map((id) => ({ kind: payer.kind, id }))]),
+    readSuggestions(ports, workspace, [payer]),
+  ]);
+  const found = run?.found ? [simulationAccess(run.found.result, queryOf(run))] : [];
+  const [first, ...others] = [...found, ...accesses, ...known.accesses];
+  if (first) await recordAccess(eventLog, caller, first, ...others);
   const body = html`${analysisCrumbs(workspace)}
 <h1>${TITLE}</h1>
 <p>Tries settings on all encounters as they are now, and compares the result with the current settings. It changes nothing.</p>
 ${run && lastRun(visit, run, settings, names, recordNames)}
 <h2 id="settings">Settings to try</h2>
-${simulationForm(visit, settings, refusal)}`;
+${simulationForm(visit, settings, known.suggestions.get(payer.kind), refusal)}`;
   return { title: TITLE, section: readinessSection, body, ...(refusal && { status: refusal.status }) };
 }
 
@@ -419,7 +450,8 @@ function lastRun(
   return html`<div class="page-head"><h2>Last simulation</h2>${run.outcome === 'done' && actions(visit, run)}</div>
 ${runStatus({ ...shownRun(workspace, run), goOn })}
 ${run.found && html`<p>Of ${figure(run.found.result.encounters)} encounters, <strong>${figure(flipsIn(run.found.result.flips))}</strong> would be in a different state.</p>`}
-${runFacts(run, run.days, names, [['Settings', triedSettings(run.candidates)]])}
+${runFacts(run, run.days, names)}
+${triedSettings(run.candidates, recordNames)}
 ${run.found && simulationResult(workspace, run.found.result, recordNames, withCandidates(settings, run.candidates))}`;
 }
 

@@ -1,7 +1,7 @@
 import { facility } from '../../../domain/records/kinds/facility.ts';
 import { payer } from '../../../domain/records/kinds/payer.ts';
 import { provider } from '../../../domain/records/kinds/provider.ts';
-import { recordName } from '../../../domain/records/schema/kind.ts';
+import { type CatalogEntry, recordName } from '../../../domain/records/schema/kind.ts';
 import { worklistAccesses } from '../../../modules/audit/accesses.ts';
 import { type AccessRecorded, recordAccess } from '../../../modules/audit/recordAccess.ts';
 import { isEmpty, type ShownCounts, shownCounts } from '../../../modules/readiness/counts.ts';
@@ -123,7 +123,7 @@ async function worklistPage(ports: WorklistPorts, visit: Visit): Promise<Page> {
     const worklist = await readWorklist(ports, workspace, selection, page);
     const { settings } = worklist;
     const defects = await readDefects(ports, workspace, selection, query.by, worklist.today);
-    const known = await readSuggestions(ports, workspace);
+    const known = await readSuggestions(ports, workspace, [payer, facility, provider]);
     const [{ names, accesses }, since, months, trend] = await Promise.all([
       readNames(ports, workspace, [...namedRecords(worklist.items), ...namedInMatrix(defects)]),
       readSince(
@@ -190,11 +190,15 @@ ${months && html`<section class="card"><h2>By month of service</h2>${months}</se
 /** Records of a kind whose names are suggested. */
 const MOST_SUGGESTED = 100;
 
-/** Resolves with the names that the filters suggest, by the kinds of the records; with fewer where a read model is behind. */
-async function readSuggestions(ports: QueryPorts, workspace: string) {
+/** Resolves with the names that fields for records of these kinds suggest, by the kinds of the records; with fewer where a read model is behind. */
+export async function readSuggestions(
+  ports: QueryPorts,
+  workspace: string,
+  entries: readonly CatalogEntry[],
+) {
   const suggestions = new Map<string, { value: string; text: string }[]>();
   const accesses: AccessRecorded[] = [];
-  for (const entry of [payer, facility, provider]) {
+  for (const entry of entries) {
     const request = { limit: MOST_SUGGESTED, pageToken: undefined, sort: '-updated_at' } as const;
     const list = await unlessBehind(listRecords(ports, workspace, entry, request));
     if (list === undefined || list.page.items.length === 0) continue;

@@ -135,6 +135,8 @@ ${line('payer_id', 'Payer', 'search', known.get('payer'))}
 ${line('facility_id', 'Facility', 'search', known.get('facility'))}
 ${line('provider_id', 'Billing provider', 'search', known.get('provider'))}
 ${line('from', 'Date of service, from', 'date')}
-${line('to', 'Date of service, to', 'date')}`,
+${line('to', 'Date of service, to', 'date')}
+${line('filing_from', 'File by, from', 'date')}
+${line('filing_to', 'File by, to', 'date')}`,
   });
 }

@@ -53,15 +53,18 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
     id !== undefined &&
     html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}">${bdi(names?.nameOf(kind, id) ?? id)}</a>`;
   const hasDeadline = entries.some((entry) => entry.filing?.last_day !== undefined);
-  return html`<div class="dense">${table(
+  return html`<div class="dense flowing worklist">${table(
     'Encounters',
     [
       {
-        title: 'Patient, encounter',
+        title: 'Patient',
         ...{ isHeader: true, isCut: true },
-        cell: ({ encounter_id: id, patient_id }: WorklistEntry) =>
-          html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${bdi((patient_id && names?.nameOf('patient', patient_id)) || id)}</a> ${idBeside(id)}`,
+        cell: ({ encounter_id: id, patient_id }: WorklistEntry) => {
+          const name = (patient_id && names?.nameOf('patient', patient_id)) || id;
+          return html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}" title="${name}">${bdi(name)}</a>`;
+        },
       },
+      { title: 'Encounter', cell: ({ encounter_id: id }: WorklistEntry) => idBeside(id) },
       ...(isOfAllStates || entries.some(({ billed }) => billed)
         ? [
             {
@@ -95,7 +98,6 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
       { title: 'Defect', cell: (entry: WorklistEntry) => findingList({ workspace, list, settings }, entry) },
       {
         title: 'Since, by',
-        isCut: true,
         cell: ({ encounter_id: id }: WorklistEntry) => {
           const known = since.get(id);
           if (known === undefined) return '';
@@ -124,8 +126,8 @@ export function textForOthers(
     });
   });
   if (lines.length === 0) return undefined;
-  return html`<div class="no-print"><div class="actions"><button type="button" class="outline" data-copy="for-others">Copy for the EMR team</button></div>
-<details class="further"><summary>The text that is copied</summary><pre id="for-others" dir="auto" tabindex="0">${[...new Set(lines)].join('\n')}</pre></details></div>`;
+  return html`<div class="for-others no-print"><details class="further"><summary>Text for the EMR team</summary><pre id="for-others" dir="auto" tabindex="0">${[...new Set(lines)].join('\n')}</pre></details>
+<div class="actions"><button type="button" class="outline" data-copy="for-others">Copy for the EMR team</button></div></div>`;
 }
 
 /** Where a finding is shown. */
