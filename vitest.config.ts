@@ -14,7 +14,7 @@ const fast = ['test/**/*.{unit,flow}.test.ts', 'test/storage/{sqlite,local}*.eng
 
 /** Those whose results depend on the engines. */
 const onEveryEngine = globSync('test/**/*.{flow,long,process}.test.ts').filter((file) =>
-  readFileSync(file, 'utf8').includes('onEveryEngine('),
+  /onEveryEngine\(|onSharedService\(/.test(readFileSync(file, 'utf8')),
 );
 
 /** Flows in which what one request thread knows and another does not would show; two take three times as long to start. */

@@ -4,14 +4,14 @@ import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import { eventually } from '../support/eventually.ts';
 import { paths, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { logLines, newEvents, type TestService } from '../support/service.ts';
+import { logLines, newEvents, sharedService, type TestService } from '../support/service.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

@@ -4,18 +4,18 @@ import type { Client } from '../support/client.ts';
 import { eventsOf } from '../support/log.ts';
 import { pathOf, paths, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 const MEGABYTE = 1024 * 1024;
 const gzip = { 'accept-encoding': 'gzip' };
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let client: Client;
   const payer = { ...samples.payer(), website: `payer.example/${'x'.repeat(900)}` };
   const small = samples.payer();
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     client = service.as((await service.createKey('clinic', ['write', 'read', 'events'])).key);
     await client.post(paths.payer, payer);
     await client.post(paths.payer, small);

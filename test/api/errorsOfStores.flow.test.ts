@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { storedFiles } from '../support/files.ts';
 import { outputFolder, phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentLine, documentsPath, samples } from '../support/samples.ts';
-import { appendedBy, startFaultyApp, startTestService, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, startFaultyApp, type TestService } from '../support/service.ts';
 
 const away = (what: string) => () => Promise.reject(unavailable(what, new Error('ECONNREFUSED 10.0.0.7')));
 const logIsAway = { append: away('event log'), readStream: away('event log'), head: away('event log') };
@@ -27,7 +27,7 @@ describe('a store that fails', () => {
   let encounter: string;
   let app: (Client & { stop(): Promise<void> }) | undefined;
   beforeAll(async () => {
-    service = await startTestService();
+    service = await sharedService();
     encounter = await createEncounter(service);
   });
   afterEach(() => app?.stop());

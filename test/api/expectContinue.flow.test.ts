@@ -10,12 +10,19 @@ import {
   samples,
 } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, openConnection, rawRequest, statusesOf, type TestService } from '../support/service.ts';
+import {
+  appendedBy,
+  openConnection,
+  rawRequest,
+  sharedService,
+  statusesOf,
+  type TestService,
+} from '../support/service.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { phi } from '../support/output.ts';
 import { pathOf, paths, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
 
 const json = { 'content-type': 'application/json' };
@@ -76,7 +76,7 @@ const acceptedTypes = [
   'application/json; profile=any',
 ];
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -7,6 +7,7 @@ import {
   lastBodyOf,
   openConnection,
   rawRequest,
+  sharedService,
   statusesOf,
   type TestService,
 } from '../support/service.ts';
@@ -14,10 +15,10 @@ import {
 const json = { 'content-type': 'application/json' };
 const twoMegabytes = JSON.stringify({ id: 'x', name: 'y', filler: 'f'.repeat(2 * 1024 * 1024) });
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

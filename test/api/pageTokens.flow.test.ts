@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
 import { documentForm, documentsPath, paths, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 import { createWebhook, webhooksPath } from '../support/webhooks.ts';
 
 /** A list with more than one page, as one of the API's callers reads it. */
@@ -17,11 +17,11 @@ interface List {
 /** Every token is sent to every other list. */
 const LONG_MS = 240_000;
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let lists: List[];
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     lists = [...(await listsOf('one')), ...(await listsOf('other'))];
   });
   afterAll(() => service.stop());

@@ -2,15 +2,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { fetchDocument, type OpenApi, type Operation, operationsOf } from '../support/openapi.ts';
 import { paths, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, refusalsBy, type TestService } from '../support/service.ts';
+import { appendedBy, refusalsBy, sharedService, type TestService } from '../support/service.ts';
 
 const ignored = ['/healthz', '/readyz'];
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let document: OpenApi;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     service = Object.assign(service, {
       key: (await service.createKey('clinic', ['write', 'read', 'events', 'webhooks', 'audit', 'settings']))
         .key,

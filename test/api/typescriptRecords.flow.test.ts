@@ -3,14 +3,21 @@ import { type Chartledger, ChartledgerError } from '../../clients/typescript/src
 import { eventually } from '../support/eventually.ts';
 import { pdf, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, chartledgerOf, collect, errorOf, type TestService } from '../support/service.ts';
+import {
+  appendedBy,
+  chartledgerOf,
+  collect,
+  errorOf,
+  sharedService,
+  type TestService,
+} from '../support/service.ts';
 import { Receiver } from '../support/webhooks.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let chartledger: Chartledger;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     chartledger = chartledgerOf(service);
   });
   afterAll(() => service.stop());

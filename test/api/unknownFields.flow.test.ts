@@ -3,16 +3,16 @@ import { search } from '../support/client.ts';
 import { fetchDocument, type OpenApi, operationsOf } from '../support/openapi.ts';
 import { paths, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, refusalsBy, type TestService } from '../support/service.ts';
+import { appendedBy, refusalsBy, sharedService, type TestService } from '../support/service.ts';
 
 /** Bodies that are records, whose other fields are named in `warnings`. */
 const records = /^(?:upsert|patch)|^sendBatch$|Fhir|Messages/;
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let document: OpenApi;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     const { key } = await service.createKey('clinic', [
       'write',
       'read',

@@ -3,12 +3,12 @@ import { runCli, storesOf } from '../support/cli.ts';
 import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { phi } from '../support/output.ts';
 import { documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { appendedBy, newEvents, readAll, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   const payer = samples.payer();
   const patient = {

@@ -18,12 +18,12 @@ import type { ReadModels } from '../../src/storage/readModels.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { appendedBy, readAll, type TestService } from '../support/service.ts';
 
 const MOST_TRIES = 15;
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let readModels: ReadModels;
   beforeAll(async () => {

@@ -4,12 +4,19 @@ import { type ErrorCode, unavailable } from '../../src/platform/errors.ts';
 import { notePhi, phi } from '../support/output.ts';
 import { documentsPath, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, newEvents, refusalsBy, startFaultyApp, type TestService } from '../support/service.ts';
+import {
+  appendedBy,
+  newEvents,
+  refusalsBy,
+  sharedService,
+  startFaultyApp,
+  type TestService,
+} from '../support/service.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

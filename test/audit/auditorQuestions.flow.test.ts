@@ -9,7 +9,7 @@ import { runCli, runInWorkspace, storesOf, temporaryFolder } from '../support/cl
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { readAll, type TestService } from '../support/service.ts';
 
 type Fields = Record<string, unknown>;
@@ -18,7 +18,7 @@ type Fields = Record<string, unknown>;
  * The ten questions of docs/guides/answer-an-auditor.md. Each answer of the product is compared with what the events of the log say by a fold
  * that shares nothing with the product's own.
  */
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   const folder = temporaryFolder();
   const [before, after] = [samples.payer(), samples.payer()];

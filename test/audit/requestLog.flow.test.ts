@@ -6,7 +6,14 @@ import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
+import {
+  accessesBy,
+  appendedBy,
+  newEvents,
+  refusalsBy,
+  sharedService,
+  type TestService,
+} from '../support/service.ts';
 
 const REQUESTS = '/integration/requests';
 /** A field at fault, as a caller reads it. */
@@ -18,10 +25,10 @@ const fault = (field: string, code: string, kind: string | null = null, id: stri
 });
 const idOf = ({ headers }: TestResponse) => String(headers['request-id']);
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     // The projector of a service that has just started may still be on its way.
     await eventually(async () => expect((await service.send(REQUESTS)).status).toBe(200), 30_000);
   });

@@ -3,13 +3,13 @@ import { runCli, storesOf } from '../support/cli.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, sharedService, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   const patient = samples.patient();
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     expect((await service.post('/integration/patients', patient)).status).toBe(200);
     expect((await service.post('/integration/patients', { id: patient.id })).status).toBe(400);
     expect((await service.get(`/integration/patients/${patient.id}`)).status).toBe(200);

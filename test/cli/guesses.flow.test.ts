@@ -5,7 +5,7 @@ import type { Client } from '../support/client.ts';
 import { sendMessages } from '../support/messages.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { changesBy, type TestService } from '../support/service.ts';
+import { changesBy, sharedService, type TestService } from '../support/service.ts';
 import { createWebhook, hookUrl } from '../support/webhooks.ts';
 
 const nouns = ['audit', 'code-sets', 'holds', 'keys', 'records', 'webhooks'];
@@ -53,12 +53,12 @@ test.each([
   expect(stderr.match(/Did you mean/g)).toHaveLength(1);
 });
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let client: Client;
   let names: Record<string, string>;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     const { key } = await service.createKey('clinic', ['write', 'read', 'webhooks']);
     client = service.as(key);
     const [patient, other] = [samples.patient(), samples.patient()];

@@ -5,12 +5,12 @@ import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentLine, documentsPath, pdf, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

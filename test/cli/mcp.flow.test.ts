@@ -15,7 +15,7 @@ import { notePhi, phi } from '../support/output.ts';
 import { type Claim, freshClaim, readiness, sendClaim } from '../support/readiness.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, changesBy, sharedService, type TestService } from '../support/service.ts';
 
 const PURPOSE = 'Review of denied claims';
 
@@ -37,11 +37,11 @@ interface Shown {
   cursor: string | null;
 }
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let claim: Claim;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     claim = freshClaim();
     delete (claim.patient.primary_insurance as Record<string, unknown>).policy_number;
     await sendClaim(service, claim);

@@ -11,14 +11,14 @@ import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, newEvents, type TestService } from '../support/service.ts';
+import { appendedBy, newEvents, sharedService, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   const patient = samples.patient();
   const home = mkdtempSync(join(tmpdir(), 'reason-'));
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     await service.post('/integration/patients', patient);
   });
   afterAll(() => service.stop());

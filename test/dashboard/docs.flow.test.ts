@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pageHelp } from '../../src/dashboard/components/help.ts';
 import { docPath } from '../../src/dashboard/components/urls.ts';
 import { dashboardPages } from '../support/dashboard.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 let service: TestService;
 /** Every document as a visitor without an account gets it, by its address. */
@@ -11,7 +11,7 @@ const pages = new Map<string, string>();
 const names = globSync('**/*.md', { cwd: 'docs' }).map((file) => file.slice(0, -'.md'.length));
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   for (const name of names) {
     const response = await fetch(`${service.url}${docPath(name)}`);
     expect([name, response.status]).toEqual([name, 200]);

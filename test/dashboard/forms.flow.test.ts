@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(() => service.stop());
 

@@ -6,9 +6,9 @@ import { waitingMessage } from '../support/messages.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, sharedService, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let workspace: string;
   let [admin, integrator, compliance] = [] as unknown as [
@@ -17,7 +17,7 @@ onEmbeddedEngines((start) => {
     BrowserlessSession,
   ];
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     workspace = service.workspaceId('clinic');
     [{ visitor: admin }, { visitor: integrator }, { visitor: compliance }] = [
       await signedIn(service, 'admin'),

@@ -3,7 +3,7 @@ import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, referTo, sendFhir } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, changesBy, sharedService, type TestService } from '../support/service.ts';
 
 /** What a page says, without its markup. */
 const saidBy = (page: string) =>
@@ -15,7 +15,7 @@ const saidBy = (page: string) =>
     .replaceAll('&gt;', '>')
     .replaceAll(/\s+/g, ' ');
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let [compliance, admin] = [] as unknown as [BrowserlessSession, BrowserlessSession];
   let root: string;
@@ -24,13 +24,13 @@ onEmbeddedEngines((start) => {
   const bad = fhirPatient({ birthDate: 'soon' });
   const person = freshId('hl7-patient');
   const hl7 = `${[
-    'MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|7|P|2.5.1',
+    'MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|CTRL-A|P|2.5.1',
     'EVN|A28|20260314',
     `PID|1||${person}^^^HOSP^MR~4711^^^OTHER||O\\T\\Neil^Ada||19840229|F`,
   ].join('\r')}\r`;
   const sent = bundle('transaction', patient, fhirEncounter(referTo(patient)));
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     root = `/workspaces/${service.workspaceId('clinic')}`;
     [{ visitor: compliance }, { visitor: admin }] = [
       await signedIn(service, 'compliance'),
@@ -38,7 +38,7 @@ onEmbeddedEngines((start) => {
     ];
     expect((await sendFhir(service, '/fhir', sent)).status).toBe(200);
     expect((await putFhir(service, bad)).status).toBe(400);
-    expect((await sendHl7(hl7)).text).toContain('MSA|AA|7');
+    expect((await sendHl7(hl7)).text).toContain('MSA|AA|CTRL-A');
   });
   afterAll(() => service.stop());
 
@@ -71,7 +71,7 @@ onEmbeddedEngines((start) => {
     const shown = { ranges: [], count: 4, things: expect.arrayContaining(things) };
     expect(accesses).toEqual([{ action: 'message.list', query, shown }]);
     expect(cellsOf(page).map(([, ...cells]) => cells)).toEqual([
-      ['ADT A28 HL7 v2', '7', person, '', 'accepted', 'default'],
+      ['ADT A28 HL7 v2', 'CTRL-A', person, '', 'accepted', 'default'],
       ['Patient FHIR', '', bad.id, 'Send the full date, with month and day.', 'rejected', 'default'],
       ['Bundle FHIR', '', patient.id, expect.any(String), 'accepted', 'default'],
     ]);
@@ -94,24 +94,27 @@ onEmbeddedEngines((start) => {
   test('a control id leads to its message, in the list and in the search of every page', async () => {
     const [named] = await messages();
     let page = '';
-    const accesses = await accessesBy(service, async () => (page = await show('/messages?control_id=7')));
+    const accesses = await accessesBy(
+      service,
+      async () => (page = await show('/messages?control_id=CTRL-A')),
+    );
     expect(listed(page)).toEqual([named]);
-    expect(accesses).toMatchObject([{ action: 'message.list', query: { control_id: '7' } }]);
-    expect(listed(await show('/messages?control_id=7&rejected=yes'))).toEqual([]);
+    expect(accesses).toMatchObject([{ action: 'message.list', query: { control_id: 'CTRL-A' } }]);
+    expect(listed(await show('/messages?control_id=CTRL-A&rejected=yes'))).toEqual([]);
     expect(await show('/messages?control_id=8')).toContain('No messages match.');
     const search = async (text: string) => {
       await compliance.get(root);
       const { headers } = await compliance.post(`${root}/search`, { q: text });
       return (await compliance.get(String(headers.location).replace('/dashboard', ''))).text;
     };
-    const searched = await accessesBy(service, async () => (page = await search('7')));
+    const searched = await accessesBy(service, async () => (page = await search('CTRL-A')));
     expect(listed(page)).toEqual([named]);
     expect(searched).toMatchObject([
       { action: 'record.search' },
       { action: 'message.list', query: { for: 'control id' }, shown: { things: [{ record_id: person }] } },
     ]);
     expect(listed(await search('8'))).toEqual([]);
-    expect(saidBy(await show(named ?? ''))).toContain('Event ADT A28 Control ID 7');
+    expect(saidBy(await show(named ?? ''))).toContain('Event ADT A28 Control ID CTRL-A');
   });
 
   test('who may not read messages sees of none whom it is about', async () => {

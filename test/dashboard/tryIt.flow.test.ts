@@ -4,14 +4,14 @@ import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { readAll, type TestService } from '../support/service.ts';
+import { readAll, sharedService, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let workspace: string;
   const visitors = new Map<Role, { visitor: BrowserlessSession; id: string }>();
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     await service.createKey('clinic');
     workspace = service.workspaceId('clinic');
     for (const role of ['admin', 'compliance', 'viewer'] as const) {

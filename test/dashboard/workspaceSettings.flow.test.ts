@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
-import { changesBy, startTestService, type TestService } from '../support/service.ts';
+import { changesBy, sharedService, type TestService } from '../support/service.ts';
 
 let service: TestService;
 let admin: BrowserlessSession;
 let path: string;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   path = `/workspaces/${service.workspaceId('clinic')}/settings`;
   ({ visitor: admin } = await signedIn(service, 'admin'));
 });

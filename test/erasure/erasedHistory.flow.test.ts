@@ -4,12 +4,12 @@ import { runCli, storesOf } from '../support/cli.ts';
 import { expectDocumented } from '../support/openapi.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const REASON = '=Request 2026-117';
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let encounter: string;
   const document = documentForm();

@@ -10,11 +10,11 @@ import { eventually } from '../support/eventually.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 
 /** As any process does that finds the tombstone, also long after the erasure was complete. */
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let stores: MessagePorts;
   beforeAll(async () => {

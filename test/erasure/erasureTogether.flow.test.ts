@@ -11,14 +11,14 @@ import { eraserIn, openErasurePorts } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 
 /** More than are worked on side by side. */
 const ENCOUNTERS = 40;
 const REASON = 'Request 2026-117';
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let ports: ErasurePorts;
   let close: () => Promise<unknown>;

@@ -4,16 +4,16 @@ import type { Client, TestResponse } from '../support/client.ts';
 import { EventReader, eventsOf } from '../support/log.ts';
 import { documentForm, documentsPath, paths, pdf, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 const SKIP = '/events?unchanged=skip';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   const folder = temporaryFolder();
   let service: TestService;
   let workspaces = 0;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

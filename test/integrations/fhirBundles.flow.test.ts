@@ -21,12 +21,12 @@ import {
 } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
 const role = (code: string) => [{ coding: [{ code }] }];
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -20,13 +20,14 @@ import {
 } from '../support/fhir.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
+import { sharedService } from '../support/service.ts';
 
 const PDF = Buffer.from('%PDF-1.7\n1 0 obj\n').toString('base64');
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

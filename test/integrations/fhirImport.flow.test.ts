@@ -15,6 +15,7 @@ import {
 } from '../support/fhir.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
+import { sharedService } from '../support/service.ts';
 
 const named = ({ resourceType, id }: JsonObject) => ({ reference: `${resourceType}/${id}` });
 
@@ -24,10 +25,10 @@ interface ToldLine {
   outcome: Parameters<typeof issuesIn>[0];
 }
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

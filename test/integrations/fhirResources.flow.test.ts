@@ -14,12 +14,12 @@ import {
 } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, changesBy, type TestService } from '../support/service.ts';
+import { appendedBy, changesBy, sharedService, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

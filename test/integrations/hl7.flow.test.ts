@@ -11,17 +11,24 @@ import type { Client, TestResponse } from '../support/client.ts';
 import { phi } from '../support/output.ts';
 import { documentsPath } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, refusalsBy, startFaultyApp, type TestService } from '../support/service.ts';
+import {
+  accessesBy,
+  appendedBy,
+  refusalsBy,
+  sharedService,
+  startFaultyApp,
+  type TestService,
+} from '../support/service.ts';
 
 import { hl7Fixture, hl7Message, pid } from './hl7Messages.ts';
 import { mutatedMessages } from './hl7Mutations.ts';
 
 const HL7 = 'application/hl7-v2';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

@@ -4,13 +4,14 @@ import { freshId, inStream, writtenBy } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
+import { sharedService } from '../support/service.ts';
 
 import { hl7Message } from './hl7Messages.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

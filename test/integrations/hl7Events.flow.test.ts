@@ -5,7 +5,7 @@ import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { eventRows } from '../../src/modules/integrations/hl7/events.ts';
 import { configureSource } from '../../src/modules/integrations/sourceCommands.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 import { scenarios } from './hl7Scenarios.ts';
 
@@ -25,11 +25,11 @@ test('each event has scenarios, and a row in the guide', () => {
   );
 });
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let directory: KeyDirectory;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     directory = await KeyDirectory.open(service.eventLog);
   });
   afterAll(async () => {

@@ -12,16 +12,16 @@ import {
 } from '../support/fhir.ts';
 import { inStores } from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, changesBy, type TestService } from '../support/service.ts';
+import { accessesBy, changesBy, sharedService, type TestService } from '../support/service.ts';
 
 import { hl7Message } from './hl7Messages.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let admin: BrowserlessSession;
   let root: string;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     root = `/workspaces/${service.workspaceId('clinic')}`;
     ({ visitor: admin } = await signedIn(service, 'admin'));
   });

@@ -2,13 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordStream } from '../../src/domain/events/streams.ts';
 import type { Message } from '../../src/modules/integrations/messages/message.ts';
 import { type MessagePorts, MessageStore } from '../../src/modules/integrations/messages/store.ts';
+import { eventually } from '../support/eventually.ts';
 import { fhirPatient, freshId, sendFhir } from '../support/fhir.ts';
 import { closeMessageStores, openMessageStores } from '../support/messages.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { changesBy, type TestService } from '../support/service.ts';
 
 /** As of two who send a message again or correct it at once. */
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let stores: MessagePorts;
   let store: MessageStore;
@@ -26,8 +27,12 @@ onEveryEngine((start) => {
   async function refused(): Promise<Message> {
     const sent = () => sendFhir(service, '/fhir/Patient', fhirPatient({ birthDate: 'soon' }));
     expect(await changesBy(service, sent)).toEqual([]);
-    const { items } = await store.list(service.workspaceId('clinic'), { limit: 1, pageToken: undefined });
-    return items[0] as Message;
+    // What became of a message is stored right after the response.
+    return eventually(async () => {
+      const { items } = await store.list(service.workspaceId('clinic'), { limit: 1, pageToken: undefined });
+      expect(items).toMatchObject([{ state: 'rejected' }]);
+      return items[0] as Message;
+    });
   }
   const now = ({ workspace, id }: Message) => store.load(workspace, id);
   const patient = () => ({ kind: 'patient', id: freshId('patient') });

@@ -5,15 +5,15 @@ import { temporaryFolder } from '../support/cli.ts';
 import { freshId } from '../support/fhir.ts';
 import { inStores } from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, changesBy, type TestService } from '../support/service.ts';
+import { appendedBy, changesBy, sharedService, type TestService } from '../support/service.ts';
 
 import { hl7Message, pid } from './hl7Messages.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   const folder = temporaryFolder();
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

@@ -13,7 +13,7 @@ import { unavailable } from '../../src/platform/errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { eventsOf } from '../support/log.ts';
 import { inStores } from '../support/readiness.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 import { hl7Message } from './hl7Messages.ts';
@@ -38,7 +38,7 @@ const plain = {
   retention_days: 90,
 };
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let directory: KeyDirectory;
   beforeAll(async () => {

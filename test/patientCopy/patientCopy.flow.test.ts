@@ -10,12 +10,12 @@ import { runCli, runInWorkspace, temporaryFolder } from '../support/cli.ts';
 import { phi } from '../support/output.ts';
 import { documentForm, documentsPath, pdf, samples, zip } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, readAll, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, readAll, sharedService, type TestService } from '../support/service.ts';
 
 const ENCOUNTERS = 100;
 const DOCUMENTS = 20;
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   const folder = temporaryFolder();
   const publicKey = join(folder, 'key.pem');
@@ -40,7 +40,7 @@ onEmbeddedEngines((start) => {
   }));
 
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     const send = async (path: string, body: object) =>
       expect((await service.post(path, body)).status).toBe(200);
     await send('/integration/payers', payer);

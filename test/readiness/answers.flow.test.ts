@@ -13,15 +13,15 @@ import {
   worklist,
 } from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, newEvents, type TestService } from '../support/service.ts';
+import { appendedBy, newEvents, sharedService, type TestService } from '../support/service.ts';
 
 const DAY_MS = 86_400_000;
 const dayIn = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

@@ -4,7 +4,7 @@ import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { phi } from '../support/output.ts';
 import { freshClaim, neighbours, sendClaim, type WorklistItem, worklist } from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 const MANY = 7;
 
@@ -46,10 +46,10 @@ function counted(items: readonly WorklistItem[], grouping: keyof typeof grouping
   );
 }
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     for (const [index, claim] of neighbours(MANY).entries()) {
       if (index === 0) Object.assign(claim.encounter, { is_completed: false, facility_id: undefined });
       if (index === 1) claim.patient.address_line_1 = 'UNKNOWN';

@@ -14,7 +14,7 @@ import {
 } from '../support/readiness.ts';
 import { pathOf } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 interface Resource {
   resourceType: string;
@@ -37,10 +37,10 @@ function referencesIn(value: unknown): string[] {
   return [...JSON.stringify(value).matchAll(/"reference":"#([^"]+)"/g)].map(([, id]) => id as string);
 }
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

@@ -6,7 +6,7 @@ import { phi } from '../support/output.ts';
 import { freshClaim, sendClaim } from '../support/readiness.ts';
 import { pathOf, paths } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 const future = { date_of_service: '2091-05-01' };
 const told = {
@@ -26,11 +26,11 @@ const perhapsMissing = (field: string) => ({
     'was not sent, though the encounter is completed; billing needs it, now or from an earlier version',
 });
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   const folder = temporaryFolder();
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

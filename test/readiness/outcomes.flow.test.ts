@@ -12,15 +12,15 @@ import {
   worklist,
 } from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 const statuses = [{ category: 'A7', code: '562', entity: '85' }];
 const rejected = { source: '277CA', outcome: 'rejected', statuses };
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

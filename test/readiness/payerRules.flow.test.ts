@@ -9,17 +9,17 @@ import type { Client } from '../support/client.ts';
 import { expectDocumented, fetchDocument, type OpenApi } from '../support/openapi.ts';
 import { freshClaim, inWorkspace, readiness, sendClaim, whenPast, worklist } from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 const PATH = '/integration/readiness/payer-rules';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let openapi: OpenApi;
   /** May change the rules, which a sender of records may not. */
   let keeper: Client;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     openapi = await fetchDocument(service);
     keeper = service.as((await service.createKey('clinic', ['settings'])).key);
   });

@@ -21,7 +21,14 @@ import {
 } from '../support/readiness.ts';
 import { pathOf } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
+import {
+  accessesBy,
+  appendedBy,
+  newEvents,
+  refusalsBy,
+  sharedService,
+  type TestService,
+} from '../support/service.ts';
 
 const { primary_insurance: primary } = billable.patient;
 const SEED = 7;
@@ -35,12 +42,12 @@ function operator(service: TestService): Caller {
   };
 }
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   const folder = temporaryFolder();
   let service: TestService;
   let visitor: BrowserlessSession;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     ({ visitor } = await signedIn(service, 'compliance'));
   });
   afterAll(() => service.stop());
@@ -92,7 +99,10 @@ onEmbeddedEngines((start) => {
     });
     expect(appended).toEqual([]);
     const text = (await visitor.get(pageOf(claim))).text.replaceAll(/<\/?bdi>/g, '');
-    for (const what of ['It is void and must not be billed.', `<dt>Void since</dt><dd>${voided_at}</dd>`]) {
+    for (const what of [
+      'It is void and must not be billed.',
+      `<dt>Void since</dt><dd><time datetime="${voided_at}"`,
+    ]) {
       expect(text).toContain(what);
     }
     expect(text).toContain(`<dt>Reason</dt><dd>${void_reason}</dd>`);

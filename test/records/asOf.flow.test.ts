@@ -7,12 +7,12 @@ import { runCli, runInWorkspace, temporaryFolder } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { phi } from '../support/output.ts';
 import { paths, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
 type Fields = Record<string, unknown>;
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let senders: { id: string; client: Client }[];
   let reader: Client;

@@ -4,11 +4,11 @@ import type { EventLog } from '../../src/storage/eventLog.ts';
 import { sendBatch } from '../support/client.ts';
 import { keyed } from '../support/log.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, startFaultyApp, startTestService, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, startFaultyApp, type TestService } from '../support/service.ts';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(() => service.stop());
 

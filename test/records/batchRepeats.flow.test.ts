@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answerOf, BATCH, linesOf, postLines, sendBatch } from '../support/client.ts';
 import { phi } from '../support/output.ts';
 import { pathOf, paths, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectDocumented, fetchDocument, type OpenApi } from '../support/openapi.ts';
 import { createEncounter, documentForm, documentsPath, pathOf, paths, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let document: OpenApi;
   const payer = samples.payer();

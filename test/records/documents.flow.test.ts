@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentLine, documentsPath, docx, pdf } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
 
 /** Spec section 2.7. */
@@ -21,7 +21,7 @@ const categories = [
 ];
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let encounter: string;
   beforeAll(async () => {

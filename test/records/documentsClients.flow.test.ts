@@ -3,7 +3,7 @@ import { eventually } from '../support/eventually.ts';
 import { storedFiles } from '../support/files.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentLine, documentsPath, pdf } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 interface Form {
   /** As the `Content-Type` of the request has it; default: as it is in the body. */
@@ -33,7 +33,7 @@ describe('forms as clients write them', () => {
   let service: TestService;
   let encounter: string;
   beforeAll(async () => {
-    service = await startTestService();
+    service = await sharedService();
     encounter = await createEncounter(service);
   });
   afterAll(() => service.stop());

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { TestResponse } from '../support/client.ts';
 import { createEncounter, documentForm, documentLine, documentsPath } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const id = 'report-1';
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let encounter: string;
   beforeAll(async () => {

@@ -12,13 +12,13 @@ import {
   pdf,
   zip,
 } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 describe('PDF and DOCX are told by name and by content', () => {
   let service: TestService;
   let encounter: string;
   beforeAll(async () => {
-    service = await startTestService();
+    service = await sharedService();
     encounter = await createEncounter(service);
   });
   afterAll(() => service.stop());

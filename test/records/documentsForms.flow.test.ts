@@ -13,13 +13,13 @@ import {
   part,
   pdf,
 } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
 describe('the form of an upload', () => {
   let service: TestService;
   let encounter: string;
   beforeAll(async () => {
-    service = await startTestService();
+    service = await sharedService();
     encounter = await createEncounter(service);
   });
   afterAll(() => service.stop());

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectDocumented, fetchDocument, type OpenApi } from '../support/openapi.ts';
 import { createEncounter, documentForm, documentsPath, pdf } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
 
 const id = 'report-1';
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let document: OpenApi;
   let encounter: string;

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { phi } from '../support/output.ts';
 import { pathOf, paths, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, refusalsBy, type TestService } from '../support/service.ts';
+import { appendedBy, refusalsBy, sharedService, type TestService } from '../support/service.ts';
 
 const dry = (path: string) => `${path}?dry_run=true`;
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

@@ -11,13 +11,13 @@ import {
   samples,
   upsertReferred,
 } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { accessesBy, appendedBy, newEvents, startFaultyApp, type TestService } from '../support/service.ts';
 
 const kinds = Object.keys(paths) as SpecKind[];
 const historyOf = (kind: SpecKind, id: string, query = '') => `${pathOf(kind, id)}/history${query}`;
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {

@@ -3,12 +3,12 @@ import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { type Fields, pathOf, paths, type SpecKind, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, sharedService, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
   });
   afterAll(() => service.stop());
 

@@ -5,12 +5,12 @@ import type { DocumentStore } from '../../src/storage/documentStore.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, pdf } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { accessesBy, appendedBy, newEvents, type TestService } from '../support/service.ts';
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let documentStore: DocumentStore;
   let encounter: string;

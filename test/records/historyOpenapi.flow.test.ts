@@ -6,12 +6,13 @@ import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
+import { sharedService } from '../support/service.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let document: OpenApi;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     document = await fetchDocument(service);
   });
   afterAll(() => service.stop());

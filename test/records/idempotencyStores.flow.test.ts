@@ -9,15 +9,15 @@ import { createEncounter, documentForm, documentsPath, pathOf, paths, samples } 
 import {
   appendedBy,
   type Faults,
+  sharedService,
   startFaultyApp,
-  startTestService,
   type TestService,
 } from '../support/service.ts';
 
 let service: TestService;
 let app: (Client & { stop(): Promise<void> }) | undefined;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterEach(async () => {
   await app?.stop();

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectFirst, expectReplay, isReplayed, keyed } from '../support/log.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentLine, documentsPath, pdf } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let encounter: string;
   beforeAll(async () => {

@@ -6,10 +6,10 @@ import type { Client } from '../support/client.ts';
 import { keyed } from '../support/log.ts';
 import { expectDocumented, fetchDocument, type OpenApi } from '../support/openapi.ts';
 import { pathOf, paths, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { appendedBy, startFaultyApp, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let document: OpenApi;
   /** Its appends are made, and not acknowledged. */

@@ -3,16 +3,16 @@ import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { phi } from '../support/output.ts';
 import { minimal, pathOf, paths, type Referred, samples, upsertReferred } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, changesBy, refusalsBy, type TestService } from '../support/service.ts';
+import { appendedBy, changesBy, refusalsBy, sharedService, type TestService } from '../support/service.ts';
 
 const MERGE_PATCH = 'application/merge-patch+json';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   const folder = temporaryFolder();
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     referred = await upsertReferred(service);
   });
   afterAll(() => service.stop());

@@ -10,12 +10,12 @@ import {
   samples,
   upsertReferred,
 } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
 
 const kinds = Object.keys(paths) as SpecKind[];
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {

@@ -9,7 +9,7 @@ import {
   samples,
   upsertReferred,
 } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 /** Ids of all pages of a list, in order; `between` runs before each further page. */
@@ -33,7 +33,7 @@ async function walk(
   }
 }
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

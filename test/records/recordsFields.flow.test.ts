@@ -15,7 +15,7 @@ import {
   withField,
 } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { changesBy, type TestService } from '../support/service.ts';
+import { changesBy, sharedService, type TestService } from '../support/service.ts';
 
 /** What a reader sees of a record that was sent once. */
 function readForm(kind: SpecKind, sent: Fields): Fields {
@@ -31,11 +31,11 @@ function readForm(kind: SpecKind, sent: Fields): Fields {
   return read;
 }
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     referred = await upsertReferred(service);
   });
   afterAll(() => service.stop());

@@ -3,12 +3,12 @@ import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { phi } from '../support/output.ts';
 import { paths, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   const folder = temporaryFolder();
   let service: TestService;
   let client: Client;

@@ -11,7 +11,7 @@ import {
   withField,
 } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { changesBy, type TestService } from '../support/service.ts';
+import { changesBy, sharedService, type TestService } from '../support/service.ts';
 
 const dates = [
   '2026-01-31',
@@ -105,11 +105,11 @@ const doubtful: [SpecKind, string, string][] = [
   ['patient', 'tertiary_insurance.subscriber_zip_code', '6'],
 ];
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     referred = await upsertReferred(service);
   });
   afterAll(() => service.stop());

@@ -10,13 +10,13 @@ import {
   upsertReferred,
 } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { changesBy, type TestService } from '../support/service.ts';
+import { changesBy, sharedService, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines((start) => {
+onEmbeddedEngines(() => {
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {
-    service = await start();
+    service = await sharedService();
     referred = await upsertReferred(service);
   });
   afterAll(() => service.stop());

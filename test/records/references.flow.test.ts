@@ -2,12 +2,12 @@ import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { phi } from '../support/output.ts';
 import { paths, type Referred, samples, upsertReferred } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const ranks = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'];
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {

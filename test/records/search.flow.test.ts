@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Client, search } from '../support/client.ts';
 import { notePhi } from '../support/output.ts';
 import { documentForm, documentsPath } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onSharedService } from '../support/servers.ts';
 import { accessesBy, appendedBy, logLines, refusalsBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onSharedService((start) => {
   let service: TestService;
   /** May write and read in a workspace of its own. */
   let client: Client;

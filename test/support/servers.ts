@@ -13,7 +13,7 @@ import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { ServiceOptions } from '../../src/server/service.ts';
 import { eventually } from './eventually.ts';
 import { outputFolder } from './output.ts';
-import { startTestService, type TestService } from './service.ts';
+import { sharedService, startTestService, type TestService } from './service.ts';
 
 /** Below what Linux hands out by itself (ip_local_port_range), so that no outgoing connection takes one while its server is away. */
 const PORTS = [20_000, 32_000] as const;
@@ -340,11 +340,16 @@ export class TestServerCluster {
  * subscriptions pass over events while others scavenge.
  */
 async function startOwnLog(): Promise<TestServer | undefined> {
+  const standIn = await runOwnLog();
+  if (standIn) afterAll(() => standIn.remove());
+  return standIn;
+}
+
+async function runOwnLog(): Promise<TestServer | undefined> {
   const command = testServerCommand();
   if (command === undefined) return undefined;
   const standIn = new TestServer(command);
   await standIn.start();
-  afterAll(() => standIn.remove());
   return standIn;
 }
 
@@ -387,6 +392,30 @@ export function onEveryEngine(suite: (start: StartService, engines: Engines) => 
       suite((env, timing) => startOnProduction({ ...placeOf(log), ...env }, timing), production(log));
     });
   }
+}
+
+/**
+ * Runs a suite as `onEveryEngine` does, on a service with default settings that suites of this process share: for those that change
+ * their own workspaces only.
+ */
+export function onSharedService(suite: (open: () => Promise<TestService>) => void): void {
+  if (!isProductionPhase) {
+    describe('embedded engines', () => suite(() => sharedService()));
+  } else if (missingServer !== undefined) {
+    describe.skip(`production engines (${missingServer})`, () => suite(() => sharedService()));
+  } else {
+    describe('production engines', () => suite(() => sharedService(settingsForShared)));
+  }
+}
+
+/** Settings for the service that suites share, on a log server of this process's own. */
+async function settingsForShared(): Promise<Record<string, string>> {
+  const log = await runOwnLog();
+  // The test runner ends the process.
+  if (log) process.once('SIGTERM', () => log.kill().then(() => process.exit()));
+  const settings = { ...productionSettings(), ...placeOf(log) };
+  await skipHistory(settings);
+  return settings;
 }
 
 /**

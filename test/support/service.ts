@@ -62,7 +62,7 @@ import {
   openReadModels,
   openStateStore,
 } from '../../src/server/openStorage.ts';
-import { type ServiceOptions, startService } from '../../src/server/service.ts';
+import { type Service, type ServiceOptions, startService } from '../../src/server/service.ts';
 import type { DocumentStore } from '../../src/storage/documentStore.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import { systemClock } from '../../src/storage/rateLimiters.ts';
@@ -420,6 +420,35 @@ export async function startTestService(
   env: Record<string, string> = {},
   timing: ServiceOptions = {},
 ): Promise<TestService> {
+  const running = await run(env, timing);
+  return Object.assign(await suiteOn(running), { stop: () => stopAll(running) });
+}
+
+let shared: Promise<RunningService> | undefined;
+
+/**
+ * A service that suites of this process share, each with workspaces of its own: for suites that change nothing else. The first one
+ * starts it, with these settings, and it ends with the process.
+ */
+export async function sharedService(
+  settings: () => Promise<Record<string, string>> = async () => ({}),
+): Promise<TestService> {
+  shared ??= settings().then((env) => run(env, {}));
+  return Object.assign(await suiteOn(await shared), { stop: async () => undefined });
+}
+
+/** A service, with what it was started with. */
+interface RunningService {
+  folder: string;
+  settings: Record<string, string>;
+  config: Config;
+  timing: ServiceOptions;
+  eventLog: EventLog;
+  directory: KeyDirectory;
+  service: Service;
+}
+
+async function run(env: Record<string, string>, timing: ServiceOptions): Promise<RunningService> {
   const folder = mkdtempSync(join(tmpdir(), 'chartledger-test-'));
   const settings = {
     DATA_DIR: folder,
@@ -435,26 +464,39 @@ export async function startTestService(
   const config = loadConfig(settings);
   const eventLog = await openEventLog(config.eventLogUrl);
   const directory = await KeyDirectory.open(eventLog);
+  const service = await startService(config, logger, timing);
+  return { folder, settings, config, timing, eventLog, directory, service };
+}
+
+async function stopAll({ service, directory, eventLog, folder }: RunningService): Promise<void> {
+  await service.stop();
+  directory.close();
+  await eventLog.close();
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** What one suite sees of a service. */
+async function suiteOn(running: RunningService): Promise<Omit<TestService, 'stop'>> {
+  const { settings, config, timing, eventLog, directory } = running;
   const keys = new KeyManager(directory, { principal: { type: 'operator', id: 'test' } });
   const suffix = `_${randomBytes(4).toString('hex')}`;
   const workspaceId = (label: string) => label + suffix;
   const createKey = (label: string, permissions: Permission[] = ['write', 'read']) =>
     keys.createKey(workspaceId(label), 'Test key', permissions);
   const { key } = await createKey('clinic');
-  let service = await startService(config, logger, timing);
-  return Object.assign(new Client(service.url, key), {
+  return Object.assign(new Client(running.service.url, key), {
     config,
-    setupUrl: service.setupUrl,
-    metricsUrl: service.metricsUrl,
+    setupUrl: running.service.setupUrl,
+    metricsUrl: running.service.metricsUrl,
     readiness(this: TestService) {
       return readinessAt(String(this.metricsUrl));
     },
-    mllpPorts: service.mllpPorts,
+    mllpPorts: running.service.mllpPorts,
     eventLog,
     workspaceId,
     createKey,
     keys,
-    as: (other: string | undefined) => new Client(service.url, other),
+    as: (other: string | undefined) => new Client(running.service.url, other),
     async another(more: Record<string, string>, otherTiming: ServiceOptions = {}) {
       const other = await startService(
         loadConfig({ ...settings, ...(otherTiming.clock && { REQUEST_THREADS: '1' }), ...more }),
@@ -465,18 +507,12 @@ export async function startTestService(
       return Object.assign(new Client(other.url, key), { mllpPorts, stop: () => other.stop() });
     },
     async restart(this: TestService, meanwhile: () => unknown = () => undefined) {
-      await service.stop();
+      await running.service.stop();
       await meanwhile();
-      service = await startService(config, logger, timing);
-      this.url = service.url;
-      this.metricsUrl = service.metricsUrl;
-      this.mllpPorts = service.mllpPorts;
-    },
-    async stop() {
-      await service.stop();
-      directory.close();
-      await eventLog.close();
-      await rm(folder, { recursive: true, force: true });
+      running.service = await startService(config, logger, timing);
+      this.url = running.service.url;
+      this.metricsUrl = running.service.metricsUrl;
+      this.mllpPorts = running.service.mllpPorts;
     },
   });
 }
