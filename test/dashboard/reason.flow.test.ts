@@ -67,6 +67,10 @@ onEveryEngine((start) => {
       expect.arrayContaining(['record.read', 'record.history', 'events.read']),
     );
     for (const { disclosed_to } of accesses) expect(disclosed_to).toEqual({ purpose_statement: REASON });
+    await eventually(async () => {
+      const { text } = await visitor.get(`${root}/audit?kind=patient&id=${encodeURIComponent(patient.id)}`);
+      expect(text).toContain(`<dt>Reason</dt><dd><bdi>${REASON}</bdi>`);
+    });
   });
 
   test('the reason is changed, and ends with the session', async () => {

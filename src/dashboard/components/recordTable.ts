@@ -180,13 +180,12 @@ export function recordTable(shown: RecordTable): Html {
       },
     },
     ...(isOfEncounters ? encounterColumns(shown) : []),
-    ...(entry.kind === patient.kind ? [bornColumn] : []),
+    ...distinguishingColumns(entry),
     { title: 'ID', cell: ({ id }) => idBeside(id) },
     ...(records.some((one) => warningsOf(one) > 0)
       ? [{ title: 'Warnings', cell: (one: RecordView) => warningCount(warningsOf(one)) }]
       : []),
     { title: 'Last change', ...sortedBy('updated', sorting), cell: ({ updated_at }) => time(updated_at) },
-    ...(partOf === undefined && !isOfEncounters ? [versionColumn] : []),
     ...(partOf === undefined && (!isOfEncounters || sorting?.sort === sortOf.created.sort)
       ? [createdColumn(sorting)]
       : []),
@@ -200,12 +199,20 @@ function calledBy({ listedBy }: CatalogEntry, record: RecordFields): string | un
   return typeof day === 'string' ? dayText(day) : recordName(record);
 }
 
-const bornColumn: Columns[number] = {
-  title: 'Date of birth',
-  cell: ({ record }) => fieldValue(record.date_of_birth),
+/** What else distinguishes records of a kind in a list. */
+const distinguishing: Readonly<Record<string, readonly string[]>> = {
+  patient: ['date_of_birth'],
+  payer: ['payer_code', 'payer_type'],
+  provider: ['npi', 'specialty'],
+  facility: ['npi', 'city', 'state'],
 };
 
-const versionColumn: Columns[number] = { title: 'Version', cell: ({ version }) => version };
+function distinguishingColumns({ kind }: CatalogEntry): Columns {
+  return (distinguishing[kind] ?? []).map((field) => ({
+    title: fieldLabel(field),
+    cell: ({ record }) => record[field] != null && fieldValue(record[field]),
+  }));
+}
 
 function createdColumn(sorting: RecordTable['sorting']): Columns[number] {
   return { title: 'Created', ...sortedBy('created', sorting), cell: ({ created_at }) => time(created_at) };

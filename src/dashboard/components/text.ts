@@ -38,7 +38,7 @@ export function writtenDate(sent: string): Html | undefined {
   const [, date, clock, zone = ''] = written.exec(sent) ?? [];
   if (date === undefined || Number.isNaN(Date.parse(date))) return undefined;
   if (clock === undefined) return day(date);
-  return html`<time datetime="${sent}" title="${sent}">${dayText(date)}, ${clock} ${zone === 'Z' ? 'UTC' : zone}</time>`;
+  return html`<time datetime="${sent}" title="${sent}">${dayText(date)}, ${clock}${zone && ` ${zone === 'Z' ? 'UTC' : zone}`}</time>`;
 }
 
 const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;

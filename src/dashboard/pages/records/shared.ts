@@ -121,7 +121,7 @@ async function erasedPage(ports: ErasedPorts, visit: Visit, error: ServiceError)
   await recordAccess(ports.eventLog, visit.caller, history, ...accessesTo(items, {}).filter(isOfOther(id)));
   const body = html`${recordCrumbs(workspace, entry)}
 <div class="record-heading">
-<h1>${entry.title}</h1>
+<h1>Erased ${entry.kind}</h1>
 ${
   may(phiReaders) &&
   html`<p class="actions"><a role="button" class="outline" href="/dashboard${recordPath(workspace, entry.kind, id)}/certificate">Erasure certificate</a>

@@ -141,7 +141,9 @@ function describeDocument(place: Place, { id, documentId, version, filename }: O
     path: documentsPath(place.workspace, id, documentId),
     title: html`Document ${filename === undefined ? code(documentId) : bdi(filename)}, version ${version.version}`,
     mark: badge(text, tone),
-    details: html`<p class="muted">${filename !== undefined && html`${code(documentId)}, `}${called(place, 'encounter', id)}</p>`,
+    details: html`<p class="muted">${filename !== undefined && html`${code(documentId)} `}${
+      place.record.id !== id && called(place, 'encounter', id)
+    }</p>`,
   };
 }
 
