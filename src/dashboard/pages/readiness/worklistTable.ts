@@ -51,7 +51,7 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
   const { names, since, principals, list, settings, isOfAllStates } = shown;
   const referred = (kind: string, id: string | undefined) =>
     id !== undefined &&
-    html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}">${bdi(names?.nameOf(kind, id) ?? id)}</a>`;
+    html`<a href="/dashboard${recordPath(workspace, kind, id)}" title="${id}" dir="auto">${names?.nameOf(kind, id) ?? id}</a>`;
   const hasDeadline = entries.some((entry) => entry.filing?.last_day !== undefined);
   return html`<div class="dense flowing worklist">${table(
     'Encounters',
@@ -61,16 +61,16 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
         ...{ isHeader: true, isCut: true },
         cell: ({ encounter_id: id, patient_id }: WorklistEntry) => {
           const name = (patient_id && names?.nameOf('patient', patient_id)) || id;
-          return html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}" title="${name}">${bdi(name)}</a>`;
+          return html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}" title="${name}" dir="auto">${name}</a>`;
         },
       },
       { title: 'Encounter', cell: ({ encounter_id: id }: WorklistEntry) => idBeside(id) },
       ...(isOfAllStates || entries.some(({ billed }) => billed)
         ? [
             {
-              title: 'State',
+              title: isOfAllStates ? 'State' : 'Billed',
               cell: ({ state, billed }: WorklistEntry) =>
-                html`${readinessBadge(state)}${billed && html` ${badge('Billed', 'neutral')}`}`,
+                html`${isOfAllStates && readinessBadge(state)}${billed && html` ${badge('Billed', 'neutral')}`}`,
             },
           ]
         : []),
