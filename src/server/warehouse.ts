@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import type { Position } from '../domain/events/event.ts';
 import type { Caller } from '../domain/events/newEvent.ts';
+import { KeyDirectory } from '../modules/auth/keyDirectory.ts';
 import { type EventView, feedEventTypes } from '../modules/eventStream/cloudEvents.ts';
 import { Consumers, type Contact } from '../modules/eventStream/consumers.ts';
 import { Keyring } from '../modules/keyring.ts';
@@ -29,12 +30,17 @@ interface KeepWarehouseOptions extends Omit<WriteWarehouseOptions, 'view' | 'pse
   consumer?: string | undefined;
 }
 
+interface WarehousePorts {
+  eventLog: EventLog;
+  directory: KeyDirectory;
+}
+
 const NOTE_EVERY_MS = 60_000;
 
 /** Writes the warehouse at a place, as `writeWarehouse` does; resolves with false, with nothing done, while another process does. */
 export function keepWarehouse(
   config: Config,
-  eventLog: EventLog,
+  { eventLog, directory }: WarehousePorts,
   caller: Caller,
   { place, view, consumer, onReached, ...options }: KeepWarehouseOptions,
 ): Promise<boolean> {
@@ -54,7 +60,11 @@ export function keepWarehouse(
       const noted =
         consumer === undefined
           ? undefined
-          : await noteSink(config, eventLog, { workspace: caller.workspace, name: consumer, view });
+          : await noteSink(
+              config,
+              { eventLog, directory },
+              { workspace: caller.workspace, name: consumer, view },
+            );
       try {
         await writeWarehouse({ eventLog, warehouse }, caller, {
           ...{ view, pseudonyms },
@@ -77,18 +87,19 @@ export function keepWarehouse(
 /** Lists a sink as a consumer for as long as it runs, and the position that it reached, with one write a minute. */
 async function noteSink(
   config: Config,
-  eventLog: EventLog,
+  { eventLog, directory }: WarehousePorts,
   named: Pick<Contact, 'workspace' | 'name' | 'view'>,
 ): Promise<{ reached(position: Position): void; close(): Promise<void> }> {
   const stateStore = await openOwnStateStore(config, eventLog);
   const consumers = new Consumers({ stateStore, clock: systemClock });
+  const isActive = (workspace: string) => directory.known.workspaces.get(workspace)?.state === 'active';
   const eventTypes = feedEventTypes.map(({ eventType }) => eventType);
   const contact: Contact = { ...named, type: 'sink', key: null, eventTypes, unchanged: 'send' };
   try {
     const sink = await consumers.connect(contact, false);
     const note = () => {
       sink.reached();
-      return consumers.flush().catch(() => undefined);
+      return consumers.flush(isActive).catch(() => undefined);
     };
     const timer = setInterval(note, NOTE_EVERY_MS);
     return {
@@ -125,6 +136,7 @@ export async function keepWarehouses(
   report: (message: WarehouseMessage) => void,
 ): Promise<void> {
   const eventLog = await openEventLog(config.eventLogUrl);
+  const directory = await KeyDirectory.open(eventLog);
   const follow = { everyMs: config.warehousesEverySeconds * 1_000, signal };
   const failing = measurements.gauge('chartledger.warehouse.failing', {});
   const keep = async ({ workspace, ...warehouse }: WarehouseSetting) => {
@@ -140,7 +152,7 @@ export async function keepWarehouses(
     while (!signal.aborted) {
       const caller = { workspace, principal, requestId: uuidv7() };
       try {
-        if (!(await keepWarehouse(config, eventLog, caller, options))) note(false);
+        if (!(await keepWarehouse(config, { eventLog, directory }, caller, options))) note(false);
       } catch (error) {
         const problem = error instanceof ServiceError ? (error.problem ?? error.message) : undefined;
         report({ kind: 'retrying', workspace, problem, error: describeError(error) });
@@ -150,6 +162,7 @@ export async function keepWarehouses(
     }
   };
   await Promise.all(config.warehouses.map(keep));
+  directory.close();
   await eventLog.close();
 }
 

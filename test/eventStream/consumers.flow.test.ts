@@ -1,10 +1,14 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { Consumers, storedConsumers } from '../../src/modules/eventStream/consumers.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import { openStateStore } from '../../src/server/openStorage.ts';
+import { keepWarehouse } from '../../src/server/warehouse.ts';
 import { systemClock } from '../../src/storage/rateLimiters.ts';
-import { runCli, storesOf } from '../support/cli.ts';
+import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
+import { eraserIn } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { EventReader, eventsOf } from '../support/log.ts';
 import { samples } from '../support/samples.ts';
@@ -129,7 +133,16 @@ onEveryEngine((start) => {
     const stored = async () => (await storedConsumers(stateStore)).map(({ workspace }) => workspace);
     const sinks = ['lake', 'house'].map((name) => ({ ...contact, eventTypes: [], workspace: own, name }));
     for (const sink of sinks) await consumers.connect(sink, false);
-    await consumers.flush();
+    await consumers.flush(() => true);
+    const directory = await KeyDirectory.open(service.eventLog);
+    const [stop, reached] = [new AbortController(), Promise.withResolvers<void>()];
+    const caller = { ...eraserIn(service), workspace: own };
+    const sinking = keepWarehouse(service.config, { eventLog: service.eventLog, directory }, caller, {
+      ...{ place: join(temporaryFolder(), 'sink'), view: 'full', consumer: 'follower' },
+      follow: { everyMs: 100, signal: stop.signal },
+      onReached: () => reached.resolve(),
+    });
+    await reached.promise;
     expect((await stored()).filter((one) => one === own)).toHaveLength(2);
     await consumers.connect({ ...contact, eventTypes: [], workspace: own, name: 'lake' }, false);
     const deleted = await runCli(['workspaces', 'delete', own, '--confirm', own, '--reason', 'It left.'], {
@@ -137,6 +150,11 @@ onEveryEngine((start) => {
     });
     expect(deleted.code).toBe(0);
     await consumers.flush((workspace) => workspace !== own);
+    expect(await stored()).not.toContain(own);
+    await directory.refresh();
+    stop.abort();
+    await sinking;
+    directory.close();
     expect(await stored()).not.toContain(own);
     await stateStore.close();
   });

@@ -270,7 +270,7 @@ onEmbeddedEngines((start) => {
     const wants = { late: ['PayerUpserted'], silent: ['PatientUpserted'] };
     for (const [name, eventTypes] of Object.entries(wants))
       await consumers.connect({ ...contact, name, type: 'sink', eventTypes }, false);
-    await consumers.flush();
+    await consumers.flush(() => true);
     await choose({ topics: 'consumer_behind', mail }, admin, `/workspaces/${own}`);
     await check();
     expect(server.mails).toEqual([]);

@@ -103,10 +103,10 @@ async function run(place: string, options: SinkOptions): Promise<void> {
   const disclosedTo = termsOf(parseTerms(terms));
   const { workspace, view, follow = false, every, consumer } = others;
   const config = loadConfig(terminal().env);
-  await withWorkspace(workspace, async ({ eventLog, caller }) => {
+  await withWorkspace(workspace, async ({ eventLog, directory, caller }) => {
     let changes = 0;
     const write = async (signal?: AbortSignal) => {
-      const isWritten = await keepWarehouse(config, eventLog, withTerms(caller, disclosedTo), {
+      const isWritten = await keepWarehouse(config, { eventLog, directory }, withTerms(caller, disclosedTo), {
         place,
         view,
         consumer,

@@ -173,7 +173,7 @@ export class Consumers {
    * Writes what was noted since the last time, except of workspaces that are not `isActive`, which is dropped; what cannot be written is,
    * the next time. Rejects with `unavailable`.
    */
-  async flush(isActive: (workspace: string) => boolean = () => true): Promise<void> {
+  async flush(isActive: (workspace: string) => boolean): Promise<void> {
     for (const [id, { workspace }] of this.#known) {
       if (isActive(workspace)) continue;
       this.#known.delete(id);

@@ -1,16 +1,35 @@
 import { chownSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** Returns the result of `work`, or rejects when it takes longer than `ms`. */
+/** In how many parts the time of a limit is waited for. */
+const PARTS = 8;
+
+/**
+ * Begins a time limit for an answer over the network, and calls back when it is over; returns a function that ends it. A loop that is
+ * held up, by other work of this process or by a machine that does not let it run, uses up no more than an eighth, however long: after that, Node runs
+ * timers before it looks at what has arrived, so a single timer would end a wait for what is there already.
+ */
+export function beginTimeout(ms: number, onOver: () => void): () => void {
+  let left = PARTS;
+  const timer = setTimeout(() => {
+    left -= 1;
+    if (left > 0) timer.refresh();
+    else onOver();
+  }, ms / PARTS);
+  return () => clearTimeout(timer);
+}
+
+/** A store did not answer in time. */
+export class NoAnswer extends Error {}
+
+/** Returns the result of `work`, or rejects with `NoAnswer` when it takes longer than `ms`: see `beginTimeout`. */
 export async function withTimeout<Result>(ms: number, work: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-  });
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const end = beginTimeout(ms, () => reject(new NoAnswer(`no answer within ${ms} ms`)));
   try {
-    return await Promise.race([work, timeout]);
+    return await Promise.race([work, late]);
   } finally {
-    clearTimeout(timer);
+    end();
   }
 }
 

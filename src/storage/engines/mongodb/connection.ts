@@ -9,6 +9,7 @@ import {
 } from 'mongodb';
 import { unavailable } from '../../../platform/errors.ts';
 import { isEarlierFormat, STORE_FORMAT } from '../../storeFormat.ts';
+import { NoAnswer, withTimeout } from '../shared.ts';
 
 const AUTHENTICATION_FAILED = [18, 8_000];
 const UNAUTHORIZED = 13;
@@ -41,6 +42,11 @@ function malformedUrl(url: string, error: unknown): string {
 }
 
 const CALL_MS = 2_000;
+/**
+ * How many times as long the driver waits for a connection: its timers end a wait for what has arrived while the loop was held up (see
+ * `beginTimeout`).
+ */
+const TIMES_DRIVER = 4;
 /** An index is created once, over existing data. */
 export const INDEX_MS = 60_000;
 /** How long to leave a server alone that did not answer, before one call tries it again. */
@@ -83,11 +89,12 @@ export class MongoConnection {
 
   /** `url` in MongoDB's format; the database is its path, `chartledger` when it has none. Throws `unavailable` on a malformed one. */
   constructor(url: string, { name, callMs = CALL_MS, writeConcern }: MongoConnectionOptions) {
+    const driverMs = TIMES_DRIVER * callMs;
     this.client = openClient(url, {
       appName: 'chartledger',
-      connectTimeoutMS: callMs,
-      serverSelectionTimeoutMS: callMs,
-      waitQueueTimeoutMS: callMs,
+      connectTimeoutMS: driverMs,
+      serverSelectionTimeoutMS: driverMs,
+      waitQueueTimeoutMS: driverMs,
       socketTimeoutMS: SOCKET_TIMEOUT_MS,
       readPreference: 'primary',
       writeConcern,
@@ -107,14 +114,20 @@ export class MongoConnection {
       throw unavailable(this.#name, undefined, this.#problem);
     }
     this.#probing = probe;
+    let isGivenUp = false;
     try {
-      const result = await within(
+      const result = await withTimeout(
         callMs,
-        this.#connected().then(() => work(this.db)),
+        this.#connected().then(() => {
+          // Nothing is written for a caller who has been refused.
+          if (isGivenUp) throw new NoAnswer('given up');
+          return work(this.db);
+        }),
       );
       this.#failedAt = undefined;
       return result;
     } catch (error) {
+      isGivenUp = true;
       const failed = isFailure(error);
       this.#failedAt = failed && !isAnswer(error) ? performance.now() : undefined;
       if (!failed) throw error;
@@ -144,11 +157,9 @@ export class MongoConnection {
 
   /** Never fails, and does not wait for a server that does not answer. */
   async close(): Promise<void> {
-    await within(this.#callMs, this.client.close()).catch(() => undefined);
+    await withTimeout(this.#callMs, this.client.close()).catch(() => undefined);
   }
 }
-
-class NoAnswer extends Error {}
 
 /** The driver rethrows socket errors unchanged, such as `write ECONNRESET`: they have a `syscall`. */
 function isFailure(error: unknown): boolean {
@@ -159,18 +170,6 @@ function isFailure(error: unknown): boolean {
 /** Whether the error came from the server. A bulk write that was ended by a network error has no code. */
 function isAnswer(error: unknown): boolean {
   return error instanceof MongoServerError && typeof error.code === 'number';
-}
-
-async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new NoAnswer(`no answer within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function databaseOf(url: string): string {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { giveSqliteFile } from '../shared.ts';
-import { raiseFormat } from './database.ts';
+import { beginImmediate, raiseFormat } from './database.ts';
 
 const schema = `
   CREATE TABLE IF NOT EXISTS log (
@@ -65,7 +65,7 @@ const WAL_PAGES = 8_192;
 export function openForAppending(path: string): DatabaseSync {
   const db = openForCheckpoints(path);
   try {
-    db.exec('BEGIN IMMEDIATE');
+    beginImmediate(db);
     const format = raiseFormat(db, path);
     const columns = db.prepare('PRAGMA table_info (events)').all();
     db.exec(schema);

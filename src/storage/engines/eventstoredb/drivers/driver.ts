@@ -16,6 +16,7 @@ import type { StartScavengeReq } from '@eventstore/db-client/generated/operation
 import type { Empty } from '@eventstore/db-client/generated/shared_pb.js';
 import type { JsonObject } from '../../../../domain/events/event.ts';
 import { ServiceError, unavailable } from '../../../../platform/errors.ts';
+import { beginTimeout } from '../../shared.ts';
 
 /** Whether a driver reports this kind of error. */
 export function isDriverError(
@@ -100,14 +101,12 @@ const expired = Symbol('expired');
 function within<Result>(ms: number, call: (waiting: Waiting) => Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const waiting: Waiting = { aborted: false, cancel: () => undefined };
-    const timer = setTimeout(() => {
+    const end = beginTimeout(ms, () => {
       waiting.aborted = true;
       waiting.cancel();
       reject(expired);
-    }, ms);
-    call(waiting)
-      .finally(() => clearTimeout(timer))
-      .then(resolve, reject);
+    });
+    call(waiting).finally(end).then(resolve, reject);
   });
 }
 
