@@ -64,6 +64,7 @@ onEmbeddedEngines((start) => {
       const delivery = {
         position: shown.start_after,
         pending: expect.any(Number),
+        pending_is_exact: expect.any(Boolean),
         oldest_pending_at: null,
         problem: null,
         blocked: 0,

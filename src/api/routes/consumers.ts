@@ -9,7 +9,7 @@ import {
 import { endpoint } from '../schemas/endpoint.ts';
 import { doneAnswer, timestamp } from '../schemas/records.ts';
 import { EVENT_ACCESS } from './events.ts';
-import { changeOnce, type WebhookRoutePorts, webhookCallerOf } from './webhookSchemas.ts';
+import { changeOnce, pendingIsExact, type WebhookRoutePorts, webhookCallerOf } from './webhookSchemas.ts';
 
 const consumerSchema = z
   .object({
@@ -24,6 +24,7 @@ const consumerSchema = z
       .string()
       .meta({ description: 'It got everything up to here', examples: ['0000000000008135'] }),
     pending: z.int().min(0).meta({ description: 'Events that it has not got, at most 1,000' }),
+    pending_is_exact: pendingIsExact,
     oldest_pending_at: timestamp('When the oldest of these was recorded').nullable(),
     last_contact_at: timestamp(
       'When it read last; for a webhook, when it last accepted a message',
@@ -36,7 +37,8 @@ const consumerSchema = z
   });
 const example: ConsumerView = {
   ...{ type: 'reader', name: 'warehouse', key_id: 'key_1', contents: 'full', position: '0000000000008135' },
-  ...{ pending: 0, oldest_pending_at: null, last_contact_at: '2026-03-14T09:30:00.000Z', resumes: true },
+  ...{ pending: 0, pending_is_exact: true, oldest_pending_at: null },
+  ...{ last_contact_at: '2026-03-14T09:30:00.000Z', resumes: true },
 };
 
 /** `GET /integration/consumers`. */

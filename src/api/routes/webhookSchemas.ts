@@ -12,6 +12,12 @@ import { exampleWebhookId } from '../schemas/webhooks.ts';
 import { type IdempotencyPorts, withOptionalIdempotency } from '../server/idempotency.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
 
+/** Whether everything that is pending was counted. */
+export const pendingIsExact = z.boolean().meta({
+  description:
+    'Whether there are no more. `false`: these are the least, as there are 1,000, or the log could not be read to its end within a second',
+});
+
 export interface WebhookRoutePorts extends IdempotencyPorts {
   webhooks: WebhookManager;
 }
@@ -128,6 +134,7 @@ export const webhookStatusSchema = z
               'Waiting messages, including those of a disabled webhook; of events that have not been ' +
               'examined yet, at most 1,000 are counted',
           }),
+        pending_is_exact: pendingIsExact,
         oldest_pending_at: timestamp(
           'When the event of the oldest waiting message was recorded; `null` if none is waiting',
         ).nullable(),
@@ -236,6 +243,7 @@ export const statusExample = {
   delivery: {
     position: '0000000000009120',
     pending: 0,
+    pending_is_exact: true,
     oldest_pending_at: null,
     blocked: 0,
     failed: 0,

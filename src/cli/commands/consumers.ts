@@ -17,7 +17,14 @@ async function list({ workspace, json }: Scope): Promise<void> {
   writeTable(
     ['TYPE', 'NAME', 'CONTENTS', 'PENDING', 'OLDEST', 'LAST CONTACT', 'RESUMES', 'KEY'],
     found.map(({ type, name, contents, pending, ...one }) => [
-      ...[type, name, contents, String(pending), one.oldest_pending_at ?? '-', one.last_contact_at ?? '-'],
+      ...[
+        type,
+        name,
+        contents,
+        `${pending}${one.pending_is_exact ? '' : '+'}`,
+        one.oldest_pending_at ?? '-',
+        one.last_contact_at ?? '-',
+      ],
       ...[one.resumes ? 'yes' : 'no', one.key_id ?? '-'],
     ]),
   );

@@ -32,7 +32,7 @@ function writeWebhooks(found: WebhookStatusView[]): void {
       stateOf(state, disabled_reason ?? delivery.problem),
       payload,
       (types ?? kinds ?? ['all']).join(','),
-      String(delivery.pending),
+      `${delivery.pending}${delivery.pending_is_exact ? '' : '+'}`,
       delivery.oldest_pending_at ? ageOf(delivery.oldest_pending_at) : '-',
       String(delivery.blocked),
       String(delivery.failed),

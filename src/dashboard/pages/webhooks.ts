@@ -100,10 +100,11 @@ export function webhookState({ state, disabled_reason, delivery }: WebhookStatus
 /** Returns how many messages are waiting, and since when the oldest has been. */
 export function pendingText({
   pending,
+  pending_is_exact: isExact,
   oldest_pending_at: oldest,
-}: Pick<WebhookStatusView['delivery'], 'pending' | 'oldest_pending_at'>): Html | string {
-  if (pending === 0 || oldest === null) return 'none';
-  return html`${pending.toLocaleString('en-US')}, oldest ${timeAgo(oldest)}`;
+}: Pick<WebhookStatusView['delivery'], 'pending' | 'pending_is_exact' | 'oldest_pending_at'>): Html | string {
+  if (pending === 0 || oldest === null) return isExact ? 'none' : 'not counted to the end';
+  return html`${isExact ? '' : 'at least '}${pending.toLocaleString('en-US')}, oldest ${timeAgo(oldest)}`;
 }
 
 /** Returns a note that nothing is sent while the workspace is deactivated; undefined while it is active. */

@@ -10,6 +10,8 @@ const COUNT_MS = 1_000;
 /** Events that somebody who reads or receives them has not got yet. */
 export interface Backlog {
   count: number;
+  /** Whether there are no more: all that is in the log was counted. */
+  isExact: boolean;
   /** When the first of them was recorded, milliseconds since 1970; undefined when there is none. */
   oldestAt: number | undefined;
 }
@@ -24,8 +26,8 @@ export async function countBacklog(
   after: Position,
   most: number,
 ): Promise<Backlog> {
-  const wanted: Backlog = { count: 0, oldestAt: undefined };
-  if (after >= (await eventLog.head())) return wanted;
+  const wanted: Backlog = { count: 0, isExact: false, oldestAt: undefined };
+  if (after >= (await eventLog.head())) return { ...wanted, isExact: true };
   const eventTypes = new Set(selection.eventTypes);
   const stop = AbortSignal.timeout(COUNT_MS);
   const changedFields = selection.unchanged === 'skip' ? new ChangedFields(eventLog) : undefined;
@@ -41,7 +43,7 @@ export async function countBacklog(
       wanted.count += 1;
       if (wanted.count === most) return wanted;
     }
-    if (caughtUp) break;
+    if (caughtUp) return { ...wanted, isExact: true };
   }
   return wanted;
 }

@@ -218,8 +218,9 @@ function latestOf(one: Consumer | undefined, other: Consumer | undefined): Consu
 /** How far behind a consumer is. */
 export interface ConsumerLag {
   consumer: Consumer;
-  /** Events that it has not got, at most 1,000. */
+  /** Events that it has not got, at most 1,000, and whether there are no more. */
   pending: number;
+  isExact: boolean;
   /** When the oldest of these was recorded, milliseconds since 1970; undefined if there is none. */
   oldestAt: number | undefined;
 }
@@ -230,8 +231,8 @@ export function consumerLags(eventLog: EventLog, consumers: readonly Consumer[])
     consumers.map(async (consumer) => {
       // What was stored of a later state of the log than it has, after a restore, is meaningless.
       const after = (await eventLog.hasPosition(consumer.position)) ? consumer.position : 0;
-      const { count, oldestAt } = await countBacklog(eventLog, consumer, after, MAX_COUNTED);
-      return { consumer, pending: count, oldestAt };
+      const { count, ...backlog } = await countBacklog(eventLog, consumer, after, MAX_COUNTED);
+      return { consumer, pending: count, ...backlog };
     }),
   );
 }

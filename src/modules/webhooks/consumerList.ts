@@ -23,6 +23,8 @@ export interface ConsumerView {
   contents: string;
   position: string;
   pending: number;
+  /** Whether there are no more. */
+  pending_is_exact: boolean;
   oldest_pending_at: string | null;
   /** For a webhook, when it last accepted a message. */
   last_contact_at: string | null;
@@ -34,10 +36,11 @@ function instant(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function viewOf({ consumer, pending, oldestAt }: ConsumerLag): ConsumerView {
+function viewOf({ consumer, pending, isExact, oldestAt }: ConsumerLag): ConsumerView {
   const { type, name, key, view, position, kept, lastContact } = consumer;
   return {
     ...{ type, name, key_id: key, contents: view, position: formatPosition(position), pending },
+    pending_is_exact: isExact,
     oldest_pending_at: oldestAt === undefined ? null : instant(oldestAt),
     last_contact_at: instant(lastContact),
     resumes: kept !== undefined,
@@ -45,9 +48,10 @@ function viewOf({ consumer, pending, oldestAt }: ConsumerLag): ConsumerView {
 }
 
 function viewOfWebhook({ id, payload, delivery }: WebhookStatusView): ConsumerView {
-  const { position, pending, oldest_pending_at, last_success_at } = delivery;
+  const { position, pending, pending_is_exact, oldest_pending_at, last_success_at } = delivery;
   return {
-    ...{ type: 'webhook', name: id, key_id: null, contents: payload, position, pending, oldest_pending_at },
+    ...{ type: 'webhook', name: id, key_id: null, contents: payload, position },
+    ...{ pending, pending_is_exact, oldest_pending_at },
     ...{ last_contact_at: last_success_at, resumes: true },
   };
 }

@@ -93,13 +93,14 @@ function toWebhookView(webhook: Webhook, nameOf: (principal: Principal) => strin
 
 /** Returns a webhook as people see it, with its delivery status. */
 function toWebhookStatusView(view: WebhookView, delivery: DeliveryStatus) {
-  const { position, pending, oldestPendingAt, blocked, failed, lastSuccessAt, failingSince, problem } =
-    delivery;
+  const { position, pending, isExact, oldestPendingAt, blocked, failed } = delivery;
+  const { lastSuccessAt, failingSince, problem } = delivery;
   return {
     ...view,
     delivery: {
       position: formatPosition(position),
       pending,
+      pending_is_exact: isExact,
       oldest_pending_at: oldestPendingAt ?? null,
       blocked,
       failed,

@@ -22,6 +22,8 @@ export interface DeliveryStatus {
    * counted.
    */
   pending: number;
+  /** Whether there are no more. */
+  isExact: boolean;
   /** When the event of the oldest of these was recorded; undefined when none is waiting. */
   oldestPendingAt: string | undefined;
   /** Records that are waiting because their oldest message was not accepted. */
@@ -55,6 +57,7 @@ export async function deliveryStatus(
       return {
         position: at?.position ?? webhook.startAfter,
         pending: (at?.pending ?? 0) + unread.count,
+        isExact: unread.isExact,
         oldestPendingAt: instant(at?.oldestPendingAt ?? unread.oldestAt),
         blocked: at?.blocked ?? 0,
         failed: failed.length,

@@ -2319,6 +2319,8 @@ class WebhookStatusDelivery(TypedDict):
     position: str
     # Waiting messages, including those of a disabled webhook; of events that have not been examined yet, at most 1,000 are counted
     pending: int
+    # Whether there are no more. `false`: these are the least, as there are 1,000, or the log could not be read to its end within a second
+    pending_is_exact: bool
     # When the event of the oldest waiting message was recorded; `null` if none is waiting
     oldest_pending_at: str | None
     # Records and documents whose messages are waiting because their oldest message has not been accepted yet
@@ -2507,6 +2509,8 @@ class Consumer(TypedDict):
     position: str
     # Events that it has not got, at most 1,000
     pending: int
+    # Whether there are no more. `false`: these are the least, as there are 1,000, or the log could not be read to its end within a second
+    pending_is_exact: bool
     # When the oldest of these was recorded
     oldest_pending_at: str | None
     # When it read last; for a webhook, when it last accepted a message

@@ -5432,6 +5432,8 @@ export interface components {
                 position: string;
                 /** @description Waiting messages, including those of a disabled webhook; of events that have not been examined yet, at most 1,000 are counted */
                 pending: number;
+                /** @description Whether there are no more. `false`: these are the least, as there are 1,000, or the log could not be read to its end within a second */
+                pending_is_exact: boolean;
                 /**
                  * Format: date-time
                  * @description When the event of the oldest waiting message was recorded; `null` if none is waiting
@@ -5630,6 +5632,8 @@ export interface components {
             position: string;
             /** @description Events that it has not got, at most 1,000 */
             pending: number;
+            /** @description Whether there are no more. `false`: these are the least, as there are 1,000, or the log could not be read to its end within a second */
+            pending_is_exact: boolean;
             /**
              * Format: date-time
              * @description When the oldest of these was recorded
