@@ -106,7 +106,7 @@ async function page(
     const isTyped = typed !== undefined && textOf(typed, PART) === name;
     const shown = () => part.fields(settings, isTyped ? refusal?.details : undefined);
     return html`<section class="card" aria-labelledby="${name}"><h2 id="${name}">${title}</h2>
-${isTyped && formError(refusal?.text)}
+${isTyped && formError(refusal?.details.length === 0 ? refusal.text : undefined)}
 <form method="post">${csrf}
 <input type="hidden" name="${PART}" value="${name}">
 ${isTyped ? shown() : forReader(reader, shown)}
@@ -141,9 +141,10 @@ const breakGlassTexts: Record<BreakGlassChoice, string> = {
 const breakGlass: Part = {
   name: 'break-glass',
   title: 'Break-glass',
-  fields: ({ workspace }) =>
+  fields: ({ workspace }, details) =>
     select({
       ...{ name: 'break_glass', label: 'Records opened in an emergency' },
+      error: messageOf(details, 'break_glass'),
       value: workspace.breakGlass ?? 'refuse',
       options: breakGlassChoices.map((value) => ({ value, text: breakGlassTexts[value] })),
       hint: 'By users without the right for the record.',
@@ -157,9 +158,10 @@ const reasonTexts: Record<ReasonChoice, string> = { required: 'Required', option
 const reason: Part = {
   name: 'reason',
   title: 'Reason for reads',
-  fields: ({ workspace }) =>
+  fields: ({ workspace }, details) =>
     select({
       ...{ name: 'reason', label: 'Reason', value: workspace.reason ?? 'optional' },
+      error: messageOf(details, 'reason'),
       options: reasonChoices.map((value) => ({ value, text: reasonTexts[value] })),
       hint: 'Whether everybody who reads has to say why: on the dashboard, at the command line and with an API key.',
     }),

@@ -166,7 +166,7 @@ function defectLink(
   const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
   const answer = answerPath(workspace, encounterId, finding, { list });
   const defect = defectText(rule, settings);
-  return html`${severity === 'warns' && html`${badge('warns', 'neutral')} `}<a href="/dashboard${recordPath(workspace, kind, id)}" title="${catalogEntry(kind).title}: ${fields}">${defect}</a>${answerBadges(finding)} <a class="quiet-link no-print" href="/dashboard${answer}" aria-label="Answer: ${defect}">Answer</a>`;
+  return html`${severity === 'warns' && html`${badge('warns', 'neutral')} `}<a href="/dashboard${recordPath(workspace, kind, id)}" title="${defect}. ${catalogEntry(kind).title}: ${fields}">${defect}</a>${answerBadges(finding)} <a class="quiet-link no-print" href="/dashboard${answer}" aria-label="Answer: ${defect}">Answer</a>`;
 }
 
 function findingItem(place: Place, group: readonly WorklistFinding[]): Html {
