@@ -218,7 +218,8 @@ async function auditPage(ports: AuditPagePorts, trail: Trail, req: Request): Pro
   const read = { action: 'audit.read', query: limits } as const;
   await recordAccess(ports.eventLog, trail.caller, read, ...accesses);
   const named = { principals: ports.names, records: names, webhooks: ports.webhookDirectory };
-  const body = html`${items.length > 0 && table('Audit trail, newest first', auditColumns(named, trail), auditRows(items))}
+  const list = table('Audit trail, newest first', auditColumns(named, trail), auditRows(items));
+  const body = html`${items.length > 0 && html`<div class="audit-trail">${list}</div>`}
 ${older(req, found)}`;
   return framed(ports, trail, limits, body);
 }
