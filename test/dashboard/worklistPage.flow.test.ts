@@ -99,7 +99,7 @@ onEmbeddedEngines(() => {
     expect(listed(page)).toEqual(idsOf(unnumbered, uncoded));
     expect(page).toContain(`${String(unnumbered.patient.first_name)} `);
     expect(page).toContain(
-      `href="/dashboard${root}${recordPath('patients', unnumbered.patient)}" title="Patient: Primary insurance, policy number">No member ID</a>`,
+      `href="/dashboard${root}${recordPath('patients', unnumbered.patient)}" title="No member ID. Patient: Primary insurance, policy number">No member ID</a>`,
     );
     expect(page).toMatch(/warns<\/span> <a [^>]+>ZIP code of another state<\/a>/);
     expect(page).toContain(by);
