@@ -40,9 +40,9 @@ test('the events that come are put above those that are there, until that is sto
   const page = await dashboard.openAs('compliance', path);
   await page.getByRole('button', { name: 'Follow' }).click();
   await service.post('/integration/payers', second);
-  await page.locator('#events').getByRole('link', { name: second.id }).waitFor();
-  const links = await page.locator('#events a[href*="/records/"]').allInnerTexts();
-  expect(links).toEqual([second.id, first.id]);
+  const lines = page.locator('#events > li');
+  await lines.filter({ hasText: second.id }).waitFor();
+  expect(await lines.locator('small').allInnerTexts()).toEqual([second.id, first.id]);
   expect(await page.getByRole('status').filter({ hasText: '1 new' }).count()).toBe(1);
   await page.getByRole('button', { name: 'Stop' }).click();
   expect(await page.locator('#live').count()).toBe(0);

@@ -45,7 +45,10 @@ beforeAll(async () => {
   await service.upload(documentsPath(encounter), documentForm());
   await changeAfterBilling(service, encounter);
   const [document] = (await service.get(documentsPath(encounter))).body.items;
-  const [key, off] = [await service.createKey('clinic'), await service.createKey('clinic')];
+  const [key, off] = [
+    await service.keys.createKey(workspace, 'מפתח לילי', ['write', 'read']),
+    await service.keys.createKey(workspace, 'قديم', ['write']),
+  ];
   await service.keys.setKeyState(off.id, 'deactivated');
   const client = service.as((await service.createKey('clinic', ['webhooks'])).key);
   const rightToLeft = { description: 'מחלקת חיוב', recipient: 'شركة التأمين', purpose: 'payment' };

@@ -141,6 +141,17 @@ describe('the pages of API keys', () => {
     expect(await page.getByRole('alert').textContent()).toMatch(/is already being replaced by key key_\w+\./);
   });
 
+  test('a key that has ended says since when', async () => {
+    await createKey('Former', 'read');
+    await change('Former', 'Rotate');
+    await page.getByLabel('The current key expires').selectOption('now');
+    await page.getByRole('button', { name: 'Rotate API key' }).click();
+    await page.getByLabel('The key').waitFor();
+    await toList();
+    const old = row('Former').filter({ hasText: 'replaced' });
+    expect(await textOf(old)).toMatch(/ expired (just now|\d+ seconds? ago|1 minute ago) replaced /);
+  });
+
   test('a key is narrowed when it is made and later; one that ends soon is marked', async () => {
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 16);
     const events = await newEvents(dashboard.service, async () => {

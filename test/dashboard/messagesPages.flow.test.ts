@@ -69,14 +69,21 @@ onEmbeddedEngines(() => {
     const things = [person, bad.id, patient.id].map((id) => ({ kind: 'patient', record_id: id }));
     const query = { limit: '50', rejected: 'false' };
     const shown = { ranges: [], count: 4, things: expect.arrayContaining(things) };
-    expect(accesses).toEqual([{ action: 'message.list', query, shown }]);
+    const namedPatients = { action: 'record.list', kind: 'patient', query: { fields: 'name' } };
+    expect(accesses).toEqual([
+      { action: 'message.list', query, shown },
+      { ...namedPatients, shown: { ranges: expect.anything(), count: 2 } },
+    ]);
     expect(cellsOf(page).map(([, ...cells]) => cells)).toEqual([
-      ['ADT A28 HL7 v2', 'CTRL-A', person, '', 'accepted', 'default'],
+      ['ADT A28 HL7 v2', 'CTRL-A', `Ada O&Neil ${person}`, '', 'accepted', 'default'],
       ['Patient FHIR', '', bad.id, 'Send the full date, with month and day.', 'rejected', 'default'],
-      ['Bundle FHIR', '', patient.id, expect.any(String), 'accepted', 'default'],
+      ['Bundle FHIR', '', `Ada ${name} ${patient.id}`, expect.any(String), 'accepted', 'default'],
     ]);
     expect(saidBy(page)).toContain('Not processed yet 0 Accepted 2 Partly accepted 0 Rejected 1');
     expect(page).toContain('Messages not fully accepted per hour: 1 in the last 24 hours');
+    expect(page).toContain(`/records/patients/${patient.id}"`);
+    // There is no such patient to lead to.
+    expect(page).not.toContain(`/records/patients/${bad.id}"`);
   });
 
   test('it is limited to what was not taken whole, and to a source, and its bars lead to their time', async () => {
@@ -99,7 +106,10 @@ onEmbeddedEngines(() => {
       async () => (page = await show('/messages?control_id=CTRL-A')),
     );
     expect(listed(page)).toEqual([named]);
-    expect(accesses).toMatchObject([{ action: 'message.list', query: { control_id: 'CTRL-A' } }]);
+    expect(accesses).toMatchObject([
+      { action: 'message.list', query: { control_id: 'CTRL-A' } },
+      { action: 'record.list', kind: 'patient' },
+    ]);
     expect(listed(await show('/messages?control_id=CTRL-A&rejected=yes'))).toEqual([]);
     expect(await show('/messages?control_id=8')).toContain('No messages match.');
     const search = async (text: string) => {
@@ -112,6 +122,7 @@ onEmbeddedEngines(() => {
     expect(searched).toMatchObject([
       { action: 'record.search' },
       { action: 'message.list', query: { for: 'control id' }, shown: { things: [{ record_id: person }] } },
+      { action: 'record.list', kind: 'patient' },
     ]);
     expect(listed(await search('8'))).toEqual([]);
     expect(saidBy(await show(named ?? ''))).toContain('Event ADT A28 Control ID CTRL-A');
@@ -153,11 +164,13 @@ onEmbeddedEngines(() => {
         query: { message: id },
         shown: { things: [{ kind: 'patient', record_id: patient.id }, { kind: 'encounter' }] },
       },
+      { action: 'record.list', kind: 'encounter' },
+      { action: 'record.list', kind: 'patient' },
     ]);
     expect(accesses[0]?.query).not.toHaveProperty('raw');
-    expect(saidBy(page)).toContain('accepted all of it was accepted');
+    expect(saidBy(page)).toContain('FHIR message Bundle accepted all of it was accepted');
     expect(page).toContain(`href="/dashboard${root}/records/patients/${patient.id}?version=1"`);
-    expect(page).not.toContain(name);
+    expect(saidBy(page)).toContain(`Patient Ada ${name} ${patient.id} created`);
     const problem = await show(refused);
     expect(saidBy(problem)).toContain('Patient.birthDate error');
     expect(problem).toContain('an administrator or integrator can process the message again');
@@ -174,7 +187,7 @@ onEmbeddedEngines(() => {
     const accesses = await accessesBy(service, async () => {
       page = await show(`${resources}?content=shown`);
     });
-    expect(accesses).toMatchObject([{ action: 'message.read', query: { raw: true } }]);
+    expect(accesses[0]).toMatchObject({ action: 'message.read', query: { raw: true } });
     const text = /<pre class="message-text"[^>]*><code>(.*?)<\/code>/s.exec(page)?.[1] ?? '';
     expect(JSON.parse(text.replaceAll('&quot;', '"'))).toEqual(sent);
     expect(text.split('\n').length).toBeGreaterThan(20);

@@ -92,9 +92,10 @@ onEmbeddedEngines(() => {
     const page = await list();
     for (const shown of [
       'America/Denver',
-      `<code dir="auto">${key}</code>`,
+      `title="${key}"`,
       'HOSP',
-      'main (Main)',
+      '<bdi>Main</bdi>',
+      'title="main"',
       '30 days',
     ]) {
       expect(page).toContain(shown);

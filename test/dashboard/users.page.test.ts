@@ -74,6 +74,9 @@ test('a user is invited, changed, disabled and enabled; each change names who ma
     await takePictures(page, 'user-disable');
     await page.getByRole('button', { name: 'Disable user' }).click();
     expect(await notice()).toContain(`User ${ada.name} is disabled.`);
+    // Neither is possible, or of any use, before the user is enabled.
+    for (const name of ['Create link', 'Unlock'])
+      expect(await page.getByRole('button', { name }).count()).toBe(0);
     await page.getByRole('button', { name: 'Enable' }).click();
     expect(await notice()).toContain(`User ${ada.name} is active.`);
   });

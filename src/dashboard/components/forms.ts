@@ -176,6 +176,8 @@ export function codeField({
 export interface Confirmation {
   /** The question, which names what is changed. */
   title: string;
+  /** The name in the title that somebody gave to what is changed. */
+  name?: string;
   section: string;
   /** The way to the page. */
   breadcrumb?: Html;
@@ -242,12 +244,12 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
 
 /** Its form is sent to the address of the page. */
 function questionPage(asked: Confirmation, { csrf }: Visit, error?: string): Page {
-  const { title, section, breadcrumb, text, fields, button, isDangerous, back } = asked;
+  const { title, name, section, breadcrumb, text, fields, button, isDangerous, back } = asked;
   return {
     title,
     section,
     body: html`${breadcrumb}
-<h1>${title}</h1>
+<h1>${isolated(title, name)}</h1>
 <p>${text}</p>
 ${formError(error)}
 <form method="post">${csrf}
@@ -256,6 +258,13 @@ ${fields}
 <a role="button" class="outline secondary" href="/dashboard${back}">Cancel</a></div>
 </form>`,
   };
+}
+
+/** Returns a text in which a name runs in its own direction. */
+function isolated(text: string, name: string | undefined): HtmlValue {
+  if (name === undefined) return text;
+  const at = text.lastIndexOf(name);
+  return html`${text.slice(0, at)}${bdi(name)}${text.slice(at + name.length)}`;
 }
 
 const durations = [

@@ -306,9 +306,13 @@ export interface ContentsEntry {
   entries?: readonly ContentsEntry[];
 }
 
-/** Returns the contents of what consists of many pages; only the entries above and below the page `current` are open. */
+/**
+ * Returns the contents of what consists of many pages; only the entries above and below the page `current` are open. On a phone a
+ * button opens them.
+ */
 export function contents(label: string, entries: readonly ContentsEntry[], current: string): Html {
-  return html`<nav aria-label="${label}">${contentsList(entries, current)}</nav>`;
+  return html`<details class="contents-menu"><summary role="button" class="outline secondary">Contents</summary>
+<nav aria-label="${label}">${contentsList(entries, current)}</nav></details>`;
 }
 
 function contentsList(list: readonly ContentsEntry[], current: string): Html {

@@ -53,6 +53,11 @@ export function bdi(text: string | number): Html {
   return html`<bdi>${text}</bdi>`;
 }
 
+/** Returns a value that a cell may cut off: it shows whole on hovering. */
+export function wholeOnHovering(text: string): Html {
+  return html`<bdi title="${text}">${text}</bdi>`;
+}
+
 /** Returns an id beside the name of what has it. */
 export function idBeside(id: string): Html {
   return html`<small class="muted" title="${id}">${bdi(id)}</small>`;

@@ -34,7 +34,7 @@ export function docsRoutes(): DashboardRoute[] {
       const name = folder === undefined ? String(doc) : `${folder}/${doc}`;
       const { title, body } = await library.open(name);
       const frame = html`<div class="reference">
-<div class="contents">${contents(SECTION, await library.contents(name), name)}</div>
+<div class="contents" tabindex="0">${contents(SECTION, await library.contents(name), name)}</div>
 <div class="doc">${body}</div>
 </div>`;
       return { page: { title, section: SECTION, body: frame } };

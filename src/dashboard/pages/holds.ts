@@ -20,7 +20,7 @@ import {
 } from '../components/page.ts';
 import { kindOf, recordsSection, referredLink } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { bdi, code, empty, time } from '../components/text.ts';
+import { bdi, code, empty, time, wholeOnHovering } from '../components/text.ts';
 import { holdsPath, holdsSection, recordPath, recordsPath } from '../components/urls.ts';
 import { type ErasedPorts, namedRecord, orErased, readNames } from './records/shared.ts';
 
@@ -216,5 +216,3 @@ function holdTable(
     holds,
   )}</div>`;
 }
-
-const wholeOnHovering = (text: string) => html`<bdi title="${text}">${text}</bdi>`;

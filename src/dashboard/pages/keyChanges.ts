@@ -384,7 +384,7 @@ const changes: readonly KeyChange[] = [
     fields: async (key, ports) =>
       html`${webhooksField(await enabledWebhooks(key, ports))}${input({
         name: 'name',
-        label: `Type the name of the key, ${key.name}, to confirm`,
+        label: 'Type the name of the key to confirm',
         isRequired: true,
         autocomplete: 'off',
       })}`,
@@ -438,6 +438,7 @@ export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
       find: (visit) => findKey(ports.directory, visit),
       question: async (key, { workspace }, details) => ({
         title: `${question ?? `${button} the API key`} ${key.name}?`,
+        name: key.name,
         section: keysSection,
         text: html`${code(key.id)}. ${text}`,
         fields: await fields?.(key, ports, details),

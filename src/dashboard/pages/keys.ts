@@ -21,7 +21,7 @@ import {
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
 import { definitionList, type TableColumn, table } from '../components/tables.ts';
-import { badge, bdi, code, empty, time, timeAgo } from '../components/text.ts';
+import { badge, bdi, code, empty, time, timeAgo, wholeOnHovering } from '../components/text.ts';
 import { requestsPath } from '../components/urls.ts';
 import {
   findKey,
@@ -107,10 +107,15 @@ async function listPage({ directory, ...ports }: KeyPagePorts, workspace: string
     {
       title: 'Name',
       ...{ isHeader: true, isCut: true },
-      cell: ({ id, name }) => html`<a href="/dashboard${keyPath(workspace, id)}">${bdi(name)}</a>`,
+      cell: ({ id, name }) =>
+        html`<a href="/dashboard${keyPath(workspace, id)}" title="${name}">${bdi(name)}</a>`,
     },
     { title: 'ID', cell: ({ id }) => code(id) },
-    { title: 'Permissions', isCut: true, cell: ({ permissions }) => permissions.join(', ') || 'none' },
+    {
+      title: 'Permissions',
+      isCut: true,
+      cell: ({ permissions }) => wholeOnHovering(permissions.join(', ') || 'none'),
+    },
     { title: 'State', cell: keyState },
     { title: 'Last used', cell: ({ id }) => lastUse(uses.get(id)) },
     { title: 'Created', cell: ({ createdAt }) => time(createdAt) },
@@ -134,15 +139,17 @@ ${
 
 function keyState(key: ApiKey): Html {
   const state = stateOf(key, Date.now());
-  return html`${badge(state, state === 'active' ? 'good' : 'bad')}${state === 'active' && keyEnd(key)}${
+  return html`${badge(state, state === 'active' ? 'good' : 'bad')}${(state === 'active' || state === 'expired') && keyEnd(key)}${
     key.replacedBy && html` ${badge('replaced', 'neutral')}`
   }`;
 }
 
-/** Returns when a key ends; marked when that is soon and no other key replaces it. */
+/** Returns when a key ends, or ended; marked when that is soon and no other key replaces it. */
 function keyEnd({ expiresAt, replacedBy }: ApiKey): Html | undefined {
   if (expiresAt === undefined) return undefined;
-  const isSoon = replacedBy === undefined && Date.parse(expiresAt) - Date.now() < SOON_MS;
+  const left = Date.parse(expiresAt) - Date.now();
+  if (left <= 0) return html` ${timeAgo(expiresAt)}`;
+  const isSoon = replacedBy === undefined && left < SOON_MS;
   return html` ${isSoon ? badge('expires soon', 'bad') : 'expires'} ${timeAgo(expiresAt)}`;
 }
 

@@ -15,7 +15,6 @@ import {
   readLineage,
 } from '../../modules/integrations/replay/lineage.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
-import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { notFound } from '../../platform/errors.ts';
 import { fieldLabel, titleOf, wordsOf } from '../components/labels.ts';
 import { breadcrumb } from '../components/layout.ts';
@@ -36,7 +35,8 @@ import { definitionList, table } from '../components/tables.ts';
 import { badge, code, empty, time } from '../components/text.ts';
 import { messagePath, messagesPath, messagesSection, recordPath } from '../components/urls.ts';
 import { MOST_SHOWN_BYTES, messageContent, severityTones } from './messageContent.ts';
-import { formatTexts, type MessagePagePorts, stateBadge } from './messages.ts';
+import { type AboutNames, aboutLink, formatTexts, type MessagePagePorts, stateBadge } from './messages.ts';
+import { readNames } from './records/shared.ts';
 
 /** Maximum number of records of a message whose fields are shown. */
 const MOST_RECORDS = 100;
@@ -76,7 +76,7 @@ ${table(
 )}`;
 }
 
-interface OneMessagePorts extends MessagePagePorts, QueryPorts {
+interface OneMessagePorts extends MessagePagePorts {
   names: PrincipalNames;
   directory: Pick<KeyDirectory, 'known'>;
 }
@@ -108,20 +108,23 @@ async function show(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
   const mayRead = may(phiReaders);
   const isContentAsked = mayRead && req.query.content !== undefined;
   const areFieldsAsked = mayRead && req.query.fields !== undefined;
-  await recordAccess(ports.eventLog, caller, ...messageAccesses(message, isContentAsked || areFieldsAsked));
+  const { names, accesses } = await readNames(ports, workspace, mayRead ? message.about : []);
+  const read = messageAccesses(message, isContentAsked || areFieldsAsked);
+  await recordAccess(ports.eventLog, caller, ...read, ...accesses);
   const content = isContentAsked ? await messageContent(ports.messages, message) : undefined;
   const known = ports.directory.known.workspaces.get(workspace);
   const fields = areFieldsAsked && known ? await messageFields(ports, known, message) : undefined;
   await ports.names.learn([message.sent_by, message.put_aside?.by ?? message.sent_by]);
   const path = `/dashboard${messagePath(workspace, message.id)}`;
   const body = html`${breadcrumb([{ text: messagesSection, path: messagesPath(workspace) }])}
-<h1>Message</h1>
-${definitionList(factsOf(ports, workspace, message))}
-<h2>Problems</h2>
-${problems(message)}
+<h1>${messageTitle(message)}</h1>
+<p>${stateBadge(message.state)} ${stateTexts[message.state]}</p>
+${message.problems.length > 0 && html`<h2>Problems</h2>${problems(message)}`}
 ${message.state !== 'accepted' && message.corrected_by === undefined && workOn(visit, message)}
 <h2>Records</h2>
-${records(workspace, message, mayRead)}
+${records(workspace, message, mayRead ? { names } : undefined)}
+<h2>Details</h2>
+<div class="record-fields">${definitionList(factsOf(ports, workspace, message))}</div>
 ${
   mayRead &&
   html`<h2 id="fields">Where fields come from</h2>
@@ -135,7 +138,12 @@ ${fields ?? html`<p class="actions"><a role="button" class="outline" href="${pat
 <p class="muted">What the EMR sent, including all patient data. Viewing it is recorded in the audit trail.</p>
 ${content}`
 }`;
-  return { page: { title: 'Message', section: messagesSection, body } };
+  return { page: { title: messageTitle(message), section: messagesSection, body } };
+}
+
+/** Returns what people call a message: its format, and its event if it names one. */
+export function messageTitle({ format, event = '' }: Message): string {
+  return `${formatTexts[format]} message ${event.replace('^', ' ')}`.trim();
 }
 
 /** Rejects with `not_found` also for a message of another workspace. */
@@ -149,15 +157,14 @@ export async function findMessage(
 }
 
 function factsOf({ names }: OneMessagePorts, workspace: string, message: Message) {
-  const { id, source, event, control_id, format, media_type, state, size, sha256 } = message;
+  const { id, source, event, control_id, format, media_type, size, sha256 } = message;
   const { sent_by, request_id, put_aside } = message;
   return [
     ['Received', time(message.received_at)],
-    ['State', html`${stateBadge(state)}<br>${stateTexts[state]}`],
     ...(event === undefined ? [] : [['Event', html`<bdi>${event.replace('^', ' ')}</bdi>`] as const]),
     ...(control_id === undefined ? [] : [['Control ID', html`<bdi>${code(control_id)}</bdi>`] as const]),
     ['Source', html`<a href="/dashboard${messagesPath(workspace, { source })}">${source}</a>`],
-    ['Format', html`${formatTexts[format]}<br><small class="muted">${media_type}</small>`],
+    ['Format', html`${formatTexts[format]} <small class="muted">${media_type}</small>`],
     ['Records', message.records.toLocaleString('en-US')],
     ['Sent by', who({ ...sent_by, name: names.nameOf(sent_by) ?? null })],
     ['Size', fileSize(size)],
@@ -238,28 +245,20 @@ ${isWaiting(message) && html`<a role="button" class="outline secondary" href="${
 
 const outcomeTones: Record<string, 'good' | 'bad' | 'neutral'> = { created: 'good', refused: 'bad' };
 
-/**
- * Returns links to the records, except for those of which nothing was accepted: they may not exist. Without `mayRead`,
- * their ids are left out.
- */
+/** Returns the records that a message is about, with links to those that exist; without `shown`, only their kinds. */
 export function records(
   workspace: string,
   { about, records: count }: Pick<Message, 'about' | 'records'>,
-  mayRead: boolean,
+  shown: AboutNames | undefined,
 ): Html {
   if (about.length === 0) return empty('The message is about no record.');
-  const isThere = ({ outcome }: Message['about'][number]) => outcome !== undefined && outcome !== 'refused';
   return html`${table(
     'Records in the message',
     [
       {
         title: 'Record',
         isHeader: true,
-        cell: (one) => {
-          if (!mayRead) return titleOf(one.kind);
-          const path = `/dashboard${recordPath(workspace, one.kind, one.id)}`;
-          return html`${titleOf(one.kind)} ${isThere(one) ? html`<a href="${path}">${one.id}</a>` : one.id}`;
-        },
+        cell: (one) => html`${titleOf(one.kind)}${shown && html` ${aboutLink(workspace, one, shown.names)}`}`,
       },
       {
         title: 'Outcome',
@@ -269,7 +268,7 @@ export function records(
         title: 'Version',
         cell: ({ kind, id, version }) =>
           version !== undefined &&
-          (mayRead
+          (shown
             ? html`<a href="/dashboard${recordPath(workspace, kind, id)}?version=${version}" aria-label="Version ${version} of ${kind} ${id}">${version}</a>`
             : version),
       },

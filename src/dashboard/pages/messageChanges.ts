@@ -1,5 +1,5 @@
 import { messageAccesses } from '../../modules/audit/accesses.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import type { Workspace } from '../../modules/auth/apiKeys.ts';
 import type { Message } from '../../modules/integrations/messages/message.ts';
 import type { ProcessedMessage } from '../../modules/integrations/messages/store.ts';
@@ -10,6 +10,7 @@ import {
   resendWaiting,
   type WaitingPorts,
 } from '../../modules/integrations/replay/waiting.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { confirmedChange, formError, messageOf, textArea } from '../components/forms.ts';
 import { breadcrumb } from '../components/layout.ts';
@@ -27,9 +28,10 @@ import {
 } from '../components/page.ts';
 import { empty } from '../components/text.ts';
 import { messagePath, messagesPath, messagesSection } from '../components/urls.ts';
-import { findMessage, problems, records } from './message.ts';
+import { findMessage, messageTitle, problems, records } from './message.ts';
 import { editableText } from './messageContent.ts';
 import { MOST_RESENT, stateBadge } from './messages.ts';
+import { readNames } from './records/shared.ts';
 
 /** `…/messages/{id}`: processing a message again, correcting it, and putting it aside. */
 export function messageChangeRoutes(ports: WaitingPorts): DashboardRoute[] {
@@ -120,6 +122,7 @@ async function resendAll(ports: WaitingPorts, visit: Visit): Promise<Reply> {
 interface Attempt {
   text: string;
   became?: ProcessedMessage;
+  names?: RecordNames | undefined;
   refusal?: Refusal;
 }
 
@@ -146,7 +149,12 @@ async function correct(ports: WaitingPorts, visit: Visit): Promise<Reply> {
       );
     const own = workspaceOf(ports, visit);
     const became = await correctWaiting(ports, caller, own, message.id, bytes, { isTrial });
-    if (became.id === undefined) return editPage(visit, message, { text, became });
+    if (became.id === undefined) {
+      const { names, accesses } = await readNames(ports, workspace, became.about);
+      // The trial has the id of the request.
+      for (const access of accesses) await recordFurtherAccess(ports.eventLog, caller, access);
+      return editPage(visit, message, { text, became, names });
+    }
     notice(`The corrected message was processed: ${became.state}.`);
     return { redirect: messagePath(workspace, became.id) };
   } catch (error) {
@@ -161,7 +169,7 @@ function editPage(visit: Visit, message: Message, attempt: Attempt | undefined):
   const path = messagePath(workspace, message.id);
   const body = html`${breadcrumb([
     { text: messagesSection, path: messagesPath(workspace) },
-    { text: 'Message', path },
+    { text: messageTitle(message), path },
   ])}
 <h1>Correct a message</h1>
 <p class="muted">The message stays as it arrived. The corrected one is a separate message, in the same place of the order.</p>
@@ -180,16 +188,16 @@ ${textArea({ name: 'text', label: 'Message', rows: 16, isMessage: true, value: a
 <button type="submit" name="action" value="process">Process corrected</button>
 <a role="button" class="outline secondary" href="/dashboard${path}">Cancel</a></div>
 </form>
-${attempt.became && outcome(workspace, attempt.became)}`
+${attempt.became && outcome(workspace, attempt.became, attempt.names)}`
 }`;
   const status = attempt?.refusal?.status;
   return { page: { title: 'Correct a message', section: messagesSection, body, ...(status && { status }) } };
 }
 
 /** Returns what a dry run found. */
-function outcome(workspace: string, became: ProcessedMessage): Html {
+function outcome(workspace: string, became: ProcessedMessage, names: RecordNames | undefined): Html {
   return html`<h2>What would become of it</h2>
 <p>${stateBadge(became.state)} Nothing was stored.</p>
 ${problems(became)}
-${records(workspace, { ...became, records: became.about.length }, true)}`;
+${records(workspace, { ...became, records: became.about.length }, { names })}`;
 }

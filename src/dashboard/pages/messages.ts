@@ -11,12 +11,14 @@ import {
 } from '../../modules/integrations/messages/message.ts';
 import { type MessageStore, messagesBefore } from '../../modules/integrations/messages/store.ts';
 import { BUILT_IN_SOURCE, readSources } from '../../modules/integrations/sources.ts';
+import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { Page as ListPage } from '../../modules/records/queries/paging.ts';
-import type { EventLog } from '../../storage/eventLog.ts';
+import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { filterForm, input, select } from '../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
+  type HtmlValue,
   html,
   messageWorkers,
   phiReaders,
@@ -26,17 +28,12 @@ import {
 } from '../components/page.ts';
 import { pageLinks } from '../components/paging.ts';
 import { type BarTime, barTimes, type RangeName, rangeLinks, rangeOf, ranges } from '../components/ranges.ts';
-import { filledQuery } from '../components/recordTable.ts';
+import { filledQuery, referredLink } from '../components/recordTable.ts';
 import { table } from '../components/tables.ts';
-import { badge, code, empty, time } from '../components/text.ts';
-import {
-  type MessageLimits,
-  messagePath,
-  messagesPath,
-  messagesSection,
-  recordPath,
-} from '../components/urls.ts';
+import { badge, bdi, code, empty, time } from '../components/text.ts';
+import { type MessageLimits, messagePath, messagesPath, messagesSection } from '../components/urls.ts';
 import { totalledChart } from './overviewFigures.ts';
+import { readNames } from './records/shared.ts';
 
 /** A message is `received` only until it is processed: its figure counts what is left to do. */
 const stateTexts: Record<MessageState, string> = {
@@ -142,8 +139,18 @@ export function stateBadge(state: MessageState): Html {
   return badge(state, tones[state]);
 }
 
-/** Returns messages, each with a link to its page. */
-export function messageTable(workspace: string, messages: readonly Message[], mayRead: boolean): Html {
+/** What readers of records see of whom messages are about. */
+export interface AboutNames {
+  /** Undefined while the read model is too far behind. */
+  names: RecordNames | undefined;
+}
+
+/** Returns messages, each with a link to its page; without `shown` they do not say whom they are about. */
+export function messageTable(
+  workspace: string,
+  messages: readonly Message[],
+  shown: AboutNames | undefined,
+): Html {
   return html`<div class="dense">${table(
     'Messages, newest first',
     [
@@ -159,7 +166,15 @@ export function messageTable(workspace: string, messages: readonly Message[], ma
           html`<span class="nowrap">${event.replace('^', ' ')} <small class="muted">${formatTexts[format]}</small></span>`,
       },
       { title: 'Control ID', cell: ({ control_id }) => control_id && code(control_id) },
-      ...(mayRead ? [{ title: 'Patient', cell: ({ about }: Message) => patientLink(workspace, about) }] : []),
+      ...(shown
+        ? [
+            {
+              title: 'Patient',
+              isCut: true,
+              cell: (one: Message) => patientCell(workspace, patientsIn(one), shown),
+            },
+          ]
+        : []),
       { title: 'Problem', isCut: true, cell: ({ problems }) => firstProblem(problems) },
       { title: 'State', cell: stateCell },
       {
@@ -172,13 +187,33 @@ export function messageTable(workspace: string, messages: readonly Message[], ma
   )}</div>`;
 }
 
-/** Returns the first patient that a message concerns. */
-function patientLink(workspace: string, about: Message['about']): Html | undefined {
-  const patients = about.filter(({ kind }) => kind === patient.kind);
-  const [first] = patients;
+/** Returns the patients that a message concerns. */
+function patientsIn({ about }: Message): Message['about'] {
+  return about.filter(({ kind }) => kind === patient.kind);
+}
+
+/** Returns the patients that a list of messages names: the first of each. */
+export function patientsNamed(messages: readonly Message[]): Message['about'] {
+  return messages.flatMap((one) => patientsIn(one).slice(0, 1));
+}
+
+function patientCell(
+  workspace: string,
+  [first, ...others]: Message['about'],
+  { names }: AboutNames,
+): Html | undefined {
   if (first === undefined) return undefined;
-  const more = patients.length - 1;
-  return html`<a href="/dashboard${recordPath(workspace, first.kind, first.id)}"><bdi>${first.id}</bdi></a>${more > 0 && html` <small class="muted nowrap">and ${more} more</small>`}`;
+  return html`${aboutLink(workspace, first, names)}${others.length > 0 && html` <small class="muted nowrap">and ${others.length} more</small>`}`;
+}
+
+/** Returns a link to a record that a message is about; without one where there is no such record: it was refused, or erased. */
+export function aboutLink(
+  workspace: string,
+  { kind, id }: Message['about'][number],
+  names: RecordNames | undefined,
+): HtmlValue {
+  const isNone = names !== undefined && names.nameOf(kind, id) === undefined;
+  return isNone ? bdi(id) : referredLink(workspace, kind, id, names);
 }
 
 /** Returns the result of a message, and what was decided about it since. */
@@ -217,8 +252,7 @@ async function resendForm(
 </form>`;
 }
 
-export interface MessagePagePorts {
-  eventLog: EventLog;
+export interface MessagePagePorts extends QueryPorts {
   messages: MessageStore;
 }
 
@@ -262,7 +296,9 @@ async function list(ports: MessagePagePorts, visit: Visit): Promise<Reply> {
     readList(ports.messages, workspace, query),
     readSources(ports.eventLog, workspace),
   ]);
-  await recordAccess(ports.eventLog, caller, messageListAccess(listedQuery(query), found.items, mayRead));
+  const { names, accesses } = await readNames(ports, workspace, mayRead ? patientsNamed(found.items) : []);
+  const listed = messageListAccess(listedQuery(query), found.items, mayRead);
+  await recordAccess(ports.eventLog, caller, listed, ...accesses);
   const isNewest = query.page_token === undefined;
   const hasCharts = isNewest && query.control_id === undefined;
   const charts = hasCharts && (await messageCharts(ports.messages, workspace, range, limits));
@@ -270,7 +306,7 @@ async function list(ports: MessagePagePorts, visit: Visit): Promise<Reply> {
 <p class="muted">FHIR and HL7 v2 messages from EMRs, for as long as they are kept, and their outcomes.</p>
 ${charts}
 ${form(workspace, query, range, [BUILT_IN_SOURCE, ...sources.map(({ id }) => id)])}
-${found.items.length > 0 && messageTable(workspace, found.items, mayRead)}
+${found.items.length > 0 && messageTable(workspace, found.items, mayRead ? { names } : undefined)}
 ${older(visit, limits, found)}`;
   return { page: { title: messagesSection, section: messagesSection, body } };
 }

@@ -84,7 +84,7 @@ function requestColumns(
 
 function requestIds(workspace: string, { newest, others }: RequestGroup): Html {
   const id = ({ requestId, eventId }: RefusedRequest) =>
-    html`<span class="request-id">${code(requestId ?? eventId)}</span>`;
+    html`<span class="request-id" title="${requestId ?? eventId}">${code(requestId ?? eventId)}</span>`;
   if (others.length === 0) return id(newest);
   return html`<details class="entry"><summary>${others.length + 1} requests</summary>${id(newest)}
 <ul>${others.map((one) => html`<li><a href="/dashboard${requestPath(workspace, one.requestId ?? one.eventId)}">${time(one.recordedAt)}</a></li>`)}</ul></details>`;
@@ -111,7 +111,7 @@ function faultList(entry: RefusedRequest, document: OpenApiDocument): Html {
   const [first, ...others] = lines;
   if (others.length === 0) return html`${first}`;
   const more = others.length - MOST_FAULTS;
-  return html`<details class="entry"><summary>${first} <small class="muted">and ${others.length} more</small></summary>${others.slice(0, MOST_FAULTS).map((line) => html`<div>${line}</div>`)}${more > 0 && html`<small class="muted">and ${more} more on its page</small>`}</details>`;
+  return html`<details class="entry"><summary><span>${first} <small class="muted">and ${others.length} more</small></span></summary>${others.slice(0, MOST_FAULTS).map((line) => html`<div>${line}</div>`)}${more > 0 && html`<small class="muted">and ${more} more on its page</small>`}</details>`;
 }
 
 /** Returns a link to everything that the key or source was refused. */
@@ -173,11 +173,11 @@ ${filterForm({
       { value: 'all', text: 'All' },
     ],
   })}
-${line('request_id', 'Request ID', 'Opens that refused request if no other filter is set.')}
+${line('request_id', 'Request ID', 'Opens that refused request.')}
 ${choice('code', 'Reason', 'Any reason', reasons)}
 ${choice('status', 'Status', 'Any status', statuses)}
 ${choice('key', 'API key', 'Any key', keys)}
-${line('field', 'Field at fault', 'Such as primary_insurance.payer_id')}
+${line('field', 'Field at fault', 'Such as last_name')}
 ${momentInputs(moment('from', 'From'), moment('to', 'Before'))}`,
 })}`;
 }

@@ -43,7 +43,7 @@ import { pluralTitle, recordsSection, textsOf, unlessBehind } from '../component
 import { type TableColumn, table } from '../components/tables.ts';
 import { badge, bdi, day, empty, time, tryAgain } from '../components/text.ts';
 import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
-import { messageTable } from './messages.ts';
+import { messageTable, patientsNamed } from './messages.ts';
 import { readNames } from './records/shared.ts';
 import { reason } from './requests.ts';
 
@@ -192,7 +192,10 @@ ${n !== undefined && empty('This search is no longer available. Enter it again.'
     return searchPage(html`${searchForm(visit, text)}${tryAgain(req.originalUrl)}`, 503);
   const items = groups.flatMap((group) => group.items);
   const listed = messageListAccess({ for: 'control id' }, messages, may(phiReaders));
-  const named = await readNames(ports, workspace, items.flatMap(namedIn));
+  const named = await readNames(ports, workspace, [
+    ...items.flatMap(namedIn),
+    ...(may(phiReaders) ? patientsNamed(messages) : []),
+  ]);
   const accesses = [
     ...(refused ? [refused.access] : []),
     ...(messages.length > 0 ? [listed] : []),
@@ -205,7 +208,7 @@ ${n !== undefined && empty('This search is no longer available. Enter it again.'
 ${kindLinks(asked, kind)}
 <div data-arrow-keys>
 ${refused && html`<h2>Refused request</h2>${requestResult(workspace, refused.entry)}`}
-${messages.length > 0 && html`<h2>Messages</h2>${messageTable(workspace, messages, may(phiReaders))}`}
+${messages.length > 0 && html`<h2>Messages</h2>${messageTable(workspace, messages, may(phiReaders) ? named : undefined)}`}
 ${erased.length > 0 && html`<h2>Erased</h2>${erasedResults(workspace, erased)}`}
 ${groups.map((group) => results(asked, group, isWhole, named.names))}
 </div>

@@ -171,21 +171,21 @@ ${input({
   hint: `How long messages are kept as received. Empty: ${DEFAULT_RETENTION_DAYS}.`,
   error: messageOf(details, 'retention_days'),
 })}
-<fieldset>
+<fieldset class="of-fhir">
 <legend>FHIR: identifier systems of record IDs</legend>
 ${wrong(details, 'id_systems')}
-${idSystemTypes.map((type) => line(systemField(type), type))}
+<div class="field-grid">${idSystemTypes.map((type) => line(systemField(type), type))}</div>
 <small class="muted">URIs, such as https://hospital.example/mrn or urn:oid:2.16.840.1.113883.19.5. Empty: the resource ID.</small>
 ${choice('bundles', 'Bundles', bundlesChoices)}
 </fieldset>
-<fieldset>
+<fieldset class="of-hl7v2">
 <legend>HL7 v2: MLLP connections</legend>
 ${wrong(details, 'mllp')}
 ${line('mllp.networks', 'Networks', 'Addresses that it connects from, separated by commas: 192.0.2.0/24, 2001:db8::/32.')}
 ${line('mllp.certificates', 'Client certificates', 'SHA-256 fingerprints or whole subjects, separated by semicolons: CN=lab,O=Hospital. If networks are given as well, both must match.')}
 ${line('mllp.port', 'Port', 'One of the ports in MLLP_PORT. Empty: any of them.')}
 </fieldset>
-<fieldset>
+<fieldset class="of-hl7v2">
 <legend>HL7 v2: IDs and facility</legend>
 ${line('patient_authority', 'Assigning authority of patients', 'CX.4 of the identifier in PID-3 that is the patient ID. Empty: the first.')}
 ${line('visit_authority', 'Assigning authority of visits', 'CX.4 of the identifier in PV1-19 that is the encounter ID. Empty: the first.')}

@@ -25,7 +25,7 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { table } from '../components/tables.ts';
-import { badge, code, time } from '../components/text.ts';
+import { badge, bdi, code, idBeside, time } from '../components/text.ts';
 import { messagesPath, sourcePath, sourcesPath, sourcesSection } from '../components/urls.ts';
 import { formatTexts } from './messages.ts';
 
@@ -93,7 +93,7 @@ function sourceTable(
         title: 'Source',
         isHeader: true,
         cell: ({ id }) =>
-          html`${id}<br><a href="/dashboard${messagesPath(workspace, { source: id })}" aria-label="Messages of ${id}">Messages</a>`,
+          html`${id} <a href="/dashboard${messagesPath(workspace, { source: id })}" aria-label="Messages of ${id}">Messages</a>`,
       },
       { title: 'Format', cell: ({ format }) => html`<span class="nowrap">${formatTexts[format]}</span>` },
       { title: 'API key or MLLP', cell: (source) => senderCell(directory, source) },
@@ -129,7 +129,7 @@ function senderCell({ known }: KeyDirectory, source: Source): HtmlValue {
   if (isDefault(source)) return 'any key that no other source of the format has';
   const { key, mllp } = source;
   const found = key === undefined ? undefined : known.keys.get(key);
-  return html`${key && html`<div>${found?.name}<br>${code(key)}${found?.state !== 'active' && html`<br>${badge(found?.state ?? 'unknown', 'bad')}`}</div>`}${
+  return html`${key && html`<div>${found && bdi(found.name)} ${idBeside(key)}${found?.state !== 'active' && html` ${badge(found?.state ?? 'unknown', 'bad')}`}</div>`}${
     mllp &&
     html`<div><span class="muted">MLLP</span>${bindingTexts(mllp).map((text) => html`<br>${text}`)}</div>`
   }`;
@@ -155,7 +155,7 @@ function settingsCell({
     'Visit number': visit_from?.join(', '),
     Insurances: insurance_sets && `${insurance_sets} sets`,
     'Other messages': others && `${others}ed`,
-    Facility: facility && `${facility.id} (${facility.name})`,
+    Facility: facility && html`${bdi(facility.name)} ${idBeside(facility.id)}`,
   };
   const lines = Object.entries(named).filter(([, value]) => value !== undefined);
   const mapped = setIn(mapping);

@@ -136,6 +136,7 @@ export function userRoutes(ports: UserPagePorts): DashboardRoute[] {
       find,
       question: ({ id, name }) => ({
         title: `Reset two-factor sign-in for user ${name}?`,
+        name,
         section: usersSection,
         text: 'The user signs in with only the password until another authenticator app is set up. The recovery codes stop working. Make sure that the request really comes from the user.',
         button: 'Reset two-factor sign-in',
@@ -153,6 +154,7 @@ export function userRoutes(ports: UserPagePorts): DashboardRoute[] {
       find,
       question: ({ id, name }) => ({
         title: `Disable user ${name}?`,
+        name,
         section: usersSection,
         text: 'The user can no longer sign in, and open sessions end. API keys that the user created keep working.',
         button: 'Disable user',
@@ -206,6 +208,7 @@ ${
 }
 ${
   origin === 'password' &&
+  state !== 'disabled' &&
   html`<form method="post" action="/dashboard/users/${id}/unlock">${csrf}<button type="submit" class="outline secondary" title="After five wrong passwords a name is locked for 15 minutes.">Unlock</button></form>`
 }
 <a role="button" class="outline secondary" href="/dashboard/audit?principal=${id}">Sign-ins and changes</a>
@@ -222,6 +225,7 @@ ${roleFields(directory, { withNone: true, ...(tried === 'role' ? { form, refusal
 </form>
 ${
   origin === 'password' &&
+  state !== 'disabled' &&
   html`<h2>Password</h2>
 <p>${
     passwordSetAt === undefined

@@ -146,6 +146,7 @@ function consumerRemoval(ports: { eventLog: EventLog; consumers: Consumers }): D
     find: ({ workspace, req }) => ports.consumers.find(workspace, String(req.params.consumer)),
     question: ({ name, kept }, { workspace }) => ({
       title: `Remove the consumer ${name}?`,
+      name,
       section: webhooksSection,
       text: html`${code(name)} is no longer listed, and raises no alert.${kept !== undefined && ' Its position is removed: it begins again at the first event.'} If it reads again, it is listed again.`,
       button: 'Remove consumer',

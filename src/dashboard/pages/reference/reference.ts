@@ -50,7 +50,7 @@ function referenceFrame(outline: readonly Group[], current: string, title: strin
     body: html`${breadcrumb([{ text: referenceSection, path: '/reference' }])}
 <h1>${title}</h1>
 <div class="reference">
-<div class="contents">
+<div class="contents" tabindex="0">
 ${searchForm('')}
 ${contents(referenceSection, outline, current)}
 </div>
