@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import type { ConnectionTimes } from '../api/mllp/connection.ts';
 import { MllpListener } from '../api/mllp/listener.ts';
 import { openBatches } from '../api/routes/batchRunner.ts';
-import { isInNetworks } from '../modules/auth/apiKeys.ts';
 import type { Config } from '../platform/config.ts';
+import { isInNetworks } from '../platform/networks.ts';
 import { type OpenStores, openIngestPorts } from './requestServer.ts';
 
 /** The role that receives messages over MLLP. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NewEvent } from '../../src/domain/events/event.ts';
 import { patient } from '../../src/domain/records/kinds/patient.ts';
-import { permissions } from '../../src/modules/auth/apiKeys.ts';
+import { permissions } from '../../src/modules/auth/permissions.ts';
 import { eraseRecord } from '../../src/modules/erasure/erase.ts';
 import { unavailable } from '../../src/platform/errors.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';

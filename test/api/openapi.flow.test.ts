@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiRoutes, healthRoutes } from '../../src/api/routes/index.ts';
 import type { DashboardPorts } from '../../src/dashboard/app.ts';
 import { catalog } from '../../src/domain/records/catalog.ts';
-import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 import type { ProcessHealth } from '../../src/modules/health.ts';
 import { lint } from '../support/lint.ts';
 import {

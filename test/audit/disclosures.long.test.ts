@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DisclosureTerms } from '../../src/domain/events/payloads.ts';
 import type { Disclosure } from '../../src/modules/audit/disclosures.ts';
-import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';

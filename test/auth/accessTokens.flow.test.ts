@@ -2,7 +2,7 @@ import { decodeJwt, type JWK, SignJWT } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Emr } from '../../src/cli/commands/pull/emr.ts';
-import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 import { parsePublicKeys } from '../../src/modules/auth/publicKeys.ts';
 import { readAssertionKey } from '../../src/modules/auth/signAssertion.ts';
 import { ServiceError } from '../../src/platform/errors.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { KeyLimits, Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { KeyLimits } from '../../src/modules/auth/apiKeys.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 import { eventually } from '../support/eventually.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';

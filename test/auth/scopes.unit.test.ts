@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 import { grantScopes, narrowPermissions } from '../../src/modules/auth/scopes.ts';
 
 test.each<[requested: string, permissions: Permission[], granted: string]>([

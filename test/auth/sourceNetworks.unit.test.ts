@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { canonicalNetwork, isInNetworks } from '../../src/modules/auth/apiKeys.ts';
+import { canonicalNetwork, isInNetworks } from '../../src/platform/networks.ts';
 
 test.each([
   ['192.0.2.0/24', '192.0.2.0/24'],

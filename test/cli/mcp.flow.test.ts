@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { mcpHttpServer } from '../../src/cli/commands/mcp/http.ts';
 import { tools } from '../../src/cli/commands/mcp/server.ts';
 import { runCommand } from '../../src/cli/program.ts';
-import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 import { runOn, type Terminal } from '../../src/server/terminal.ts';
 import { runCli } from '../support/cli.ts';
 import { notePhi, phi } from '../support/output.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 import type { CreatedKey } from '../../src/modules/auth/keyManager.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 
 import { runCli, storesOf } from '../support/cli.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';

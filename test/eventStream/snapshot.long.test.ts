@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 import type { SnapshotLine } from '../../src/modules/eventStream/changedFields.ts';
 import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { permissions } from '../../src/modules/auth/apiKeys.ts';
+import { permissions } from '../../src/modules/auth/permissions.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { ServiceProcess } from '../support/processes.ts';

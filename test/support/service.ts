@@ -26,10 +26,10 @@ import type { JsonObject, Position, RecordedEvent } from '../../src/domain/event
 import { INSTALLATION, isBookkeeping } from '../../src/domain/events/streams.ts';
 import { UnknownKeyTally } from '../../src/modules/audit/requestLog.ts';
 import { AccessTokens } from '../../src/modules/auth/accessTokens.ts';
-import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 import { ClientAssertions } from '../../src/modules/auth/clientAssertions.ts';
 import { KeyDirectory } from '../../src/modules/auth/keyDirectory.ts';
 import { type CreatedKey, KeyManager } from '../../src/modules/auth/keyManager.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 import { openSignInLimits } from '../../src/modules/auth/signIn.ts';
 import { SecondFactor } from '../../src/modules/auth/twoFactor.ts';
 import { UserDirectory } from '../../src/modules/auth/users.ts';

@@ -10,8 +10,8 @@ import { createServer as createTlsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
-import type { Permission } from '../../src/modules/auth/apiKeys.ts';
 import type { CreatedKey } from '../../src/modules/auth/keyManager.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 import { messageId } from '../../src/modules/webhooks/messages.ts';
 import { decryptSecret } from '../../src/modules/webhooks/secrets.ts';
 import {

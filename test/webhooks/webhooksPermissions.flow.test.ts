@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Permission } from '../../src/modules/auth/apiKeys.ts';
+import type { Permission } from '../../src/modules/auth/permissions.ts';
 import type { Client } from '../support/client.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy } from '../support/service.ts';

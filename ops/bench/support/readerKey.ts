@@ -1,6 +1,6 @@
-import type { Permission } from '../../../src/modules/auth/apiKeys.ts';
 import { KeyDirectory } from '../../../src/modules/auth/keyDirectory.ts';
 import { KeyManager } from '../../../src/modules/auth/keyManager.ts';
+import type { Permission } from '../../../src/modules/auth/permissions.ts';
 import { openEventLog } from '../../../src/server/openStorage.ts';
 
 import type { Stores } from './chartledger.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:http';
-import type { Permission } from '../../../src/modules/auth/apiKeys.ts';
 import { KeyDirectory } from '../../../src/modules/auth/keyDirectory.ts';
 import { type CreatedKey, KeyManager } from '../../../src/modules/auth/keyManager.ts';
+import type { Permission } from '../../../src/modules/auth/permissions.ts';
 import { createLogger } from '../../../src/platform/logging.ts';
 import { openEventLog } from '../../../src/server/openStorage.ts';
 import { type Service, startService } from '../../../src/server/service.ts';

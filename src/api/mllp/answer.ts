@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import { isInNetworks, type Workspace } from '../../modules/auth/apiKeys.ts';
+import type { Workspace } from '../../modules/auth/apiKeys.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { acknowledgements } from '../../modules/integrations/hl7/acknowledge.ts';
 import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
@@ -17,6 +17,7 @@ import {
   sourceOf,
 } from '../../modules/integrations/sources.ts';
 import { describeError, type ErrorCode, ServiceError } from '../../platform/errors.ts';
+import { isInNetworks } from '../../platform/networks.ts';
 import { type BatchPorts, BatchTally, recordBatch } from '../routes/batchRunner.ts';
 import { tallyMessage } from '../routes/hl7.ts';
 import { mediaTypes } from '../schemas/errors.ts';

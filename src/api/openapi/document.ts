@@ -5,7 +5,7 @@ import {
   type RouteConfig,
 } from '@asteasolutions/zod-to-openapi';
 import { catalog } from '../../domain/records/catalog.ts';
-import { permissions } from '../../modules/auth/apiKeys.ts';
+import { permissions } from '../../modules/auth/permissions.ts';
 import { version } from '../../platform/version.ts';
 import { batchResultSchema, batchSummarySchema } from '../schemas/batch.ts';
 import type { Answers, Endpoint } from '../schemas/endpoint.ts';

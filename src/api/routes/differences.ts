@@ -12,8 +12,8 @@ import {
   recordedDifferences,
   sendersOf,
 } from '../../modules/audit/differences.ts';
-import { onKind } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
+import { onKind } from '../../modules/auth/permissions.ts';
 import type { DifferenceSelection } from '../../modules/records/queries/changes.ts';
 import type { HistoryPorts } from '../../modules/records/queries/history.ts';
 import { FairBudget, WORKSPACE_AND_KEY } from '../../platform/threads/fairBudget.ts';

@@ -19,8 +19,8 @@ import {
   disclosureStatuses,
   readDisclosures,
 } from '../../modules/audit/disclosures.ts';
-import { onKind } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
+import { onKind } from '../../modules/auth/permissions.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import { exampleRequestId } from '../schemas/examples.ts';
 import { accessSubject, pageQuerySchema, pathId, recordPath, withPlus } from '../schemas/parameters.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../domain/records/document.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import { onKind } from '../../modules/auth/apiKeys.ts';
+import { onKind } from '../../modules/auth/permissions.ts';
 import { StoredResponse } from '../../modules/idempotency/reservations.ts';
 import {
   type DocumentPorts,

@@ -7,8 +7,8 @@ import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { SentEvents, type SentEventsLimits } from '../../modules/audit/accessIndex.ts';
 import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
-import type { Permission } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import type { Permission } from '../../modules/auth/permissions.ts';
 import {
   type CloudEvent,
   eventViews,

@@ -1,5 +1,5 @@
-import { onKind, scopeKinds } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import { onKind, scopeKinds } from '../../modules/auth/permissions.ts';
 import { permissionsFor } from '../../modules/auth/scopes.ts';
 import { MessageRecorder, type RawMessage } from '../../modules/integrations/apply.ts';
 import type { FhirEntry } from '../../modules/integrations/fhir/bundle.ts';

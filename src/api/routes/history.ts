@@ -7,7 +7,7 @@ import { diffFields } from '../../domain/records/fold.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import type { CatalogEntry, RecordFields } from '../../domain/records/schema/kind.ts';
 import { type AccessSubject, recordAccess } from '../../modules/audit/recordAccess.ts';
-import { onKind } from '../../modules/auth/apiKeys.ts';
+import { onKind } from '../../modules/auth/permissions.ts';
 import type { RecordExistence } from '../../modules/records/commands/references.ts';
 import { readDocumentHistory as readDocumentVersions } from '../../modules/records/queries/documents.ts';
 import {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { exactObject, validate } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import { type Permission, scopeKinds } from '../../modules/auth/apiKeys.ts';
+import { type Permission, scopeKinds } from '../../modules/auth/permissions.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { endpoint } from '../schemas/endpoint.ts';
 import { doneAnswer } from '../schemas/records.ts';

@@ -3,7 +3,7 @@ import { documentStream, recordStream } from '../../domain/events/streams.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { type AccessRecorded, recordAccess } from '../../modules/audit/recordAccess.ts';
-import { onKind } from '../../modules/auth/apiKeys.ts';
+import { onKind } from '../../modules/auth/permissions.ts';
 import { eventOfVersion, proveEvent } from '../../modules/integrity/proofs.ts';
 import { sentHeads } from '../../modules/integrity/treeHeads.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';

@@ -5,8 +5,8 @@ import { catalog, catalogEntry } from '../../domain/records/catalog.ts';
 import type { RecordFields } from '../../domain/records/schema/kind.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { type AccessRecorded, recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
-import { onKind } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
+import { onKind } from '../../modules/auth/permissions.ts';
 import type { BatchLine, LineSubject } from '../../modules/records/commands/batchOrder.ts';
 import { rangesOf } from '../../modules/records/queries/paging.ts';
 import {

@@ -1,7 +1,7 @@
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import type { CatalogEntry } from '../../domain/records/schema/kind.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import { onKind } from '../../modules/auth/apiKeys.ts';
+import { onKind } from '../../modules/auth/permissions.ts';
 import { formatPosition } from '../../modules/eventStream/position.ts';
 import { patchRecord as patch, upsertRecord as upsert } from '../../modules/records/commands/upsert.ts';
 import { readRecordAt } from '../../modules/records/queries/history.ts';

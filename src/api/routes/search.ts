@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { exactObject, validate } from '../../domain/records/schema/validation.ts';
 import { searchAccess } from '../../modules/audit/accesses.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
-import { onKind, type Permission, scopeKinds } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
+import { onKind, type Permission, scopeKinds } from '../../modules/auth/permissions.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import {
   type Found,

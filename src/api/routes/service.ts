@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { purposes } from '../../domain/events/payloads.ts';
-import { type Permission, permissionSchema } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey } from '../../modules/auth/keyDirectory.ts';
+import { type Permission, permissionSchema } from '../../modules/auth/permissions.ts';
 import { type ProcessHealth, type Readiness, readiness } from '../../modules/health.ts';
 import { projectionStatus, type QueryPorts } from '../../modules/records/queries/records.ts';
 import { descriptionAccess, endpoint } from '../schemas/endpoint.ts';

@@ -4,7 +4,7 @@ import { UnknownSchemaVersion } from '../../domain/events/upcasting.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { purposeGiven, statedPurposeSchema } from '../../modules/audit/disclosureCommands.ts';
 import { reasonRequired } from '../../modules/audit/recordAccess.ts';
-import { onKind } from '../../modules/auth/apiKeys.ts';
+import { onKind } from '../../modules/auth/permissions.ts';
 import { notErased } from '../../modules/erasure/returned.ts';
 import { requireDetermination } from '../../modules/eventStream/deidentificationSettings.ts';
 import { positionGone } from '../../modules/eventStream/position.ts';

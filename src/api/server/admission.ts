@@ -1,16 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { UnknownKeyTally } from '../../modules/audit/requestLog.ts';
 import { type AccessTokens, looksLikeToken } from '../../modules/auth/accessTokens.ts';
-import {
-  type ApiKey,
-  isExpired,
-  isInNetworks,
-  type Permission,
-  type Workspace,
-} from '../../modules/auth/apiKeys.ts';
+import { type ApiKey, isExpired, type Workspace } from '../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
+import type { Permission } from '../../modules/auth/permissions.ts';
 import { networkOf } from '../../modules/auth/signIn.ts';
 import { ServiceError } from '../../platform/errors.ts';
+import { isInNetworks } from '../../platform/networks.ts';
 import { type Count, type RateLimiters, secondsUntilReset } from '../../storage/rateLimiters.ts';
 import type { RequestContext } from './requestContext.ts';
 

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import type { z } from 'zod';
 import { type AccessSubject, recordAccess } from '../../modules/audit/recordAccess.ts';
-import type { Permission } from '../../modules/auth/apiKeys.ts';
+import type { Permission } from '../../modules/auth/permissions.ts';
 import { describeError, type ErrorCode, type ServiceError } from '../../platform/errors.ts';
 import { isTracing } from '../../platform/tracing.ts';
 import type { EventLog } from '../../storage/eventLog.ts';

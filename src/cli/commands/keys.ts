@@ -7,13 +7,15 @@ import {
   limitSentences,
   limitsOfKey,
   type NullableLimits,
+  stateOf,
+} from '../../modules/auth/apiKeys.ts';
+import type { CreatedKey } from '../../modules/auth/keyManager.ts';
+import {
   type Permission,
   permissionSchema,
   permissions,
   scopeKinds,
-  stateOf,
-} from '../../modules/auth/apiKeys.ts';
-import type { CreatedKey } from '../../modules/auth/keyManager.ts';
+} from '../../modules/auth/permissions.ts';
 import { parsePublicKeys } from '../../modules/auth/publicKeys.ts';
 import { deleteKey } from '../../modules/webhooks/manager.ts';
 import { WebhookDirectory } from '../../modules/webhooks/webhook.ts';

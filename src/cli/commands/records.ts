@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { catalogEntry } from '../../domain/records/catalog.ts';
 import { dottedFields } from '../../domain/records/fold.ts';
 import { type CatalogEntry, recordName } from '../../domain/records/schema/kind.ts';
-import { scopeKinds } from '../../modules/auth/apiKeys.ts';
+import { scopeKinds } from '../../modules/auth/permissions.ts';
 import { terminal } from '../../server/terminal.ts';
 import { addServiceOptions, type ServiceClient, type ServiceOptions, serviceClient } from '../lib/client.ts';
 import { kindArgument, parseMoment, parsePositive } from '../lib/options.ts';

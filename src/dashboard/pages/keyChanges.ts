@@ -1,18 +1,20 @@
 import { parseJson } from '../../domain/events/event.ts';
 import {
   type ApiKey,
-  kindPermissions,
   limitSentences,
   limitsOfKey,
   type NullableLimits,
-  type Permission,
-  permissionSchema,
-  permissions,
   stateOf,
-  type WholePermission,
 } from '../../modules/auth/apiKeys.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { KeyManager, MAX_ROTATION_SECONDS } from '../../modules/auth/keyManager.ts';
+import {
+  kindPermissions,
+  type Permission,
+  permissionSchema,
+  permissions,
+  type WholePermission,
+} from '../../modules/auth/permissions.ts';
 import { parsePublicKeys } from '../../modules/auth/publicKeys.ts';
 import { grantablePermissions } from '../../modules/auth/users.ts';
 import { deleteKey, webhooksOfKey } from '../../modules/webhooks/manager.ts';

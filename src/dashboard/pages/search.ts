@@ -10,7 +10,7 @@ import { LEAST_END, wordsOf } from '../../domain/records/searchIndex.ts';
 import { messageListAccess, searchAccess } from '../../modules/audit/accesses.ts';
 import { type AccessRecorded, recordAccess } from '../../modules/audit/recordAccess.ts';
 import { findRefusedRequest } from '../../modules/audit/requestLog.ts';
-import { scopeKinds } from '../../modules/auth/apiKeys.ts';
+import { scopeKinds } from '../../modules/auth/permissions.ts';
 import type { MessageStore } from '../../modules/integrations/messages/store.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';

@@ -1,7 +1,5 @@
 import { createHash, randomInt } from 'node:crypto';
-import { BlockList, isIP } from 'node:net';
 import { crc32 } from 'node:zlib';
-import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import {
   dataAs,
@@ -13,13 +11,14 @@ import {
 } from '../../domain/events/event.ts';
 import { type DisclosureTerms, type NullableTerms, termsOf } from '../../domain/events/payloads.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
-import { catalog } from '../../domain/records/catalog.ts';
 import { requiredDate } from '../../domain/records/schema/fields.ts';
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
 import { validate, validationError } from '../../domain/records/schema/validation.ts';
 import { ServiceError } from '../../platform/errors.ts';
+import { canonicalNetwork } from '../../platform/networks.ts';
 import { MAX_RETENTION_YEARS, MIN_RETENTION_YEARS } from '../../platform/settings.ts';
 import type { OfficeHours } from '../audit/accessReview.ts';
+import type { Permission } from './permissions.ts';
 import type { PublicKey } from './publicKeys.ts';
 
 const PREFIX = 'clk_';
@@ -72,47 +71,6 @@ export function looksLikeApiKey(text: string): boolean {
 /** What is stored of a key: its SHA-256, lower-case hex. A key has 190 random bits, so no salt is needed. */
 export function hashApiKey(key: string): string {
   return createHash('sha256').update(key).digest('hex');
-}
-
-const compiled = new WeakMap<readonly string[], BlockList>();
-
-/**
- * Returns a network in CIDR notation as it is stored: with the host bits cleared, and an IPv4-mapped IPv6 network as IPv4. A bare
- * address is a network of its own. Undefined if the text is not a network.
- */
-export function canonicalNetwork(text: string): string | undefined {
-  const [, address = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? [];
-  // For IPv4, ipaddr.js accepts forms whose authors meant something else, such as 10.1/16.
-  const family = isIP(address);
-  const most = family === 4 ? 32 : 128;
-  const length = bits === undefined ? most : Number(bits);
-  if (family === 0 || length > most) return undefined;
-  if (family === 4) return `${ipaddr.IPv4.networkAddressFromCIDR(`${address}/${length}`)}/${length}`;
-  const network = ipaddr.IPv6.networkAddressFromCIDR(`${address}/${length}`);
-  if (length >= 96 && network.isIPv4MappedAddress()) return `${network.toIPv4Address()}/${length - 96}`;
-  return `${network.toRFC5952String()}/${length}`;
-}
-
-/** Whether an IP address is in one of the networks, which come from `canonicalNetwork`; false for what is not an address. */
-export function isInNetworks(networks: readonly string[], address: string): boolean {
-  const [plain = ''] = address.split('%');
-  const family = isIP(plain);
-  if (family === 0) return false;
-  let list = compiled.get(networks);
-  if (list === undefined) {
-    list = listOf(networks);
-    compiled.set(networks, list);
-  }
-  return list.check(plain, family === 4 ? 'ipv4' : 'ipv6');
-}
-
-function listOf(networks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', bits] = network.split('/');
-    list.addSubnet(address, Number(bits), isIP(address) === 4 ? 'ipv4' : 'ipv6');
-  }
-  return list;
 }
 
 /** Restrictions on the use of a key, as in its events; what is absent does not restrict it. */
@@ -577,62 +535,6 @@ export function evolveKeys(known: KeyState, event: RecordedEvent): void {
   const fold = folds[event.type];
   if (fold) fold(known, upcast(event));
   known.revision = event.revision;
-}
-
-/** What a key may be permitted in its whole workspace. */
-export const permissions = [
-  'write',
-  'read',
-  'events',
-  'events:limited',
-  'events:deidentified',
-  'webhooks',
-  'audit',
-  'settings',
-] as const;
-export type WholePermission = (typeof permissions)[number];
-
-/** Permissions that may be limited to one kind. */
-const scopable = ['write', 'read'] as const;
-type Scopable = (typeof scopable)[number];
-
-/** The same for a single kind: `write:encounter`. Documents count as a kind of their own. */
-type KindPermission = `${Scopable}:${string}`;
-export type Permission = WholePermission | KindPermission;
-
-/** What keys may be scoped to: the kinds of records, and documents. */
-export const scopeKinds: readonly string[] = [...catalog.map(({ kind }) => kind), 'document'];
-
-export const kindPermissions: readonly KindPermission[] = scopable.flatMap((permission) =>
-  scopeKinds.map((kind): KindPermission => `${permission}:${kind}`),
-);
-
-export const permissionSchema: z.ZodType<Permission> = z.enum([...permissions, ...kindPermissions]);
-
-/** Returns the permissions of which one is required for one kind: `write`, `write:encounter`. */
-export function onKind(permission: Scopable, kind: string): Permission[] {
-  return [permission, `${permission}:${kind}`];
-}
-
-/**
- * Returns the chosen permissions in their usual order. Throws `validation_failed` when there are none, as such a key would be
- * refused everywhere, and when a permission and a part of it are both chosen, which cannot be intended.
- */
-export function arrangePermissions(chosen: readonly Permission[]): Permission[] {
-  if (chosen.length === 0) {
-    const message = 'A key needs at least one permission.';
-    throw new ServiceError('validation_failed', message, { details: [{ field: 'permissions', message }] });
-  }
-  const arranged = [...permissions, ...kindPermissions].filter((permission) => chosen.includes(permission));
-  for (const whole of scopable) {
-    const part = arranged.find((permission) => permission.startsWith(`${whole}:`));
-    if (part === undefined || !arranged.includes(whole)) continue;
-    throw new ServiceError(
-      'validation_failed',
-      `The permission ${whole} applies to every kind. Choose either ${whole} or ${part}, not both.`,
-    );
-  }
-  return arranged;
 }
 
 /** The setting of a workspace: a number of years, to keep everything, or the value of `RETENTION_YEARS`. */

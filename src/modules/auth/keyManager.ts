@@ -12,7 +12,6 @@ import {
   type ApiKeyLimitsSet,
   type ApiKeyPublicKeysSet,
   type ApiKeyRotated,
-  arrangePermissions,
   type BreakGlassChoice,
   endOfReplaced,
   endOfReplacement,
@@ -27,9 +26,7 @@ import {
   limitsOf,
   limitsOfKey,
   type NullableLimits,
-  type Permission,
   parseLimits,
-  permissions,
   type ReasonChoice,
   type RetentionChoice,
   refuseDeleted,
@@ -47,6 +44,7 @@ import {
   type WorkspaceUnchangedSet,
 } from './apiKeys.ts';
 import type { KeyDirectory } from './keyDirectory.ts';
+import { arrangePermissions, type Permission, permissions } from './permissions.ts';
 import type { PublicKey } from './publicKeys.ts';
 
 /** Returns the workspace with an id. Throws `not_found`. */

@@ -1,4 +1,4 @@
-import { onKind, type Permission } from './apiKeys.ts';
+import { onKind, type Permission } from './permissions.ts';
 
 /** By type of resource, the kinds of the records that it is written to. */
 const kindsOf = new Map([

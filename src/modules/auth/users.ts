@@ -4,9 +4,9 @@ import { upcast } from '../../domain/events/upcasting.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { roleGrant, userRoles } from '../../platform/settings.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { kindPermissions, type Permission, permissions } from './apiKeys.ts';
 import { FollowedStream } from './keyDirectory.ts';
 import { type PasswordHash, passwordProblem } from './passwords.ts';
+import { kindPermissions, type Permission, permissions } from './permissions.ts';
 
 /** What a user may see and do in a workspace, strongest first. */
 export const roles = userRoles;

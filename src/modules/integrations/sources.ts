@@ -3,8 +3,9 @@ import { dataAs, type RecordedEvent } from '../../domain/events/event.ts';
 import { sourcesStream } from '../../domain/events/streams.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
 import { identifier, requiredName } from '../../domain/records/schema/fields.ts';
+import { canonicalNetwork, isInNetworks } from '../../platform/networks.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { canonicalNetwork, isInNetworks, type KeyState, keysOfSender } from '../auth/apiKeys.ts';
+import { type KeyState, keysOfSender } from '../auth/apiKeys.ts';
 import { AggregateCache, foldStream } from '../records/queries/records.ts';
 import {
   fhirRules,

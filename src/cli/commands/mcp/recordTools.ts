@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { EVENT_ACCESS } from '../../../api/routes/events.ts';
 import { eventMediaTypes } from '../../../api/schemas/parameters.ts';
 import { eventsPath, recordPath, recordsPath, seenPath } from '../../../dashboard/components/urls.ts';
-import { onKind, scopeKinds } from '../../../modules/auth/apiKeys.ts';
+import { onKind, scopeKinds } from '../../../modules/auth/permissions.ts';
 import {
   cursor,
   cursorOf,

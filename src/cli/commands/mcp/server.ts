@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { type Permission, permissionSchema } from '../../../modules/auth/apiKeys.ts';
+import { type Permission, permissionSchema } from '../../../modules/auth/permissions.ts';
 import { version } from '../../../platform/version.ts';
 import { ascii, ServiceClient } from '../../lib/client.ts';
 import { CommandError } from '../../lib/terminal.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { catalog, catalogEntry } from '../../../domain/records/catalog.ts';
 import { requiredDate } from '../../../domain/records/schema/fields.ts';
-import type { Permission } from '../../../modules/auth/apiKeys.ts';
+import type { Permission } from '../../../modules/auth/permissions.ts';
 import type { ServiceClient } from '../../lib/client.ts';
 import type { View } from './views.ts';
 

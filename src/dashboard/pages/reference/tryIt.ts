@@ -8,8 +8,9 @@ import {
   injectedRequest,
 } from '../../../api/server/inject.ts';
 import { bodyBudgets, LoadShedder } from '../../../api/server/loadShedder.ts';
-import type { Permission, Workspace } from '../../../modules/auth/apiKeys.ts';
+import type { Workspace } from '../../../modules/auth/apiKeys.ts';
 import type { FoundKey, KeyDirectory } from '../../../modules/auth/keyDirectory.ts';
+import type { Permission } from '../../../modules/auth/permissions.ts';
 import { permissionsOf, type Role, roleIn, type User } from '../../../modules/auth/users.ts';
 import { ServiceError } from '../../../platform/errors.ts';
 import { input, select } from '../../components/forms.ts';
