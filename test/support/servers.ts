@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -102,6 +102,18 @@ export function testServerCommand(): string[] | undefined {
 
 /** The environment of that server: after a start or an election its reads show late what it holds, as those of a new leader do. */
 const testServerEnv = { ...process.env, ESDB_LATE_INDEX_MS: '2500' };
+
+const FREEZE_LOOK_MS = 2;
+
+/** Stops a process; all of its threads have stopped when this returns: on a busy machine the signal takes a while to reach them. */
+function freeze(server: ChildProcess | undefined): void {
+  if (server?.pid === undefined) return;
+  server.kill('SIGSTOP');
+  const tasks = `/proc/${server.pid}/task`;
+  const isStopped = (task: string) => /\) [tTZX] /.test(readFileSync(join(tasks, task, 'stat'), 'utf8'));
+  while (!readdirSync(tasks).every(isStopped))
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FREEZE_LOOK_MS);
+}
 
 /**
  * The command of the MongoDB server that `TEST_MONGODB_RESTART` starts (it ends with HOST PORT FILE); undefined where
@@ -208,7 +220,7 @@ export class TestServer {
   }
 
   freeze(): void {
-    this.#process?.kill('SIGSTOP');
+    freeze(this.#process);
   }
 
   thaw(): void {
