@@ -26,6 +26,13 @@ const KEY = /clk_[0-9A-Za-z]{38}/;
 const SETUP_LINK = /^ {2}(https?:\S+\/dashboard\/setup\S+)$/m;
 const CURL = /^ {2}(curl .*)$/m;
 
+/** The lines of the log. */
+const linesOf = (stdout: string) =>
+  stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
 describe('npm start', () => {
   let folder: string;
   let running: ServiceProcess[];
@@ -52,60 +59,42 @@ describe('npm start', () => {
     return events.map(({ stream, type }) => `${stream}: ${type}`);
   }
 
-  test('the first start prints the address, the workspace, its key once, and a curl line that works', async () => {
-    const service = start();
-    const url = await service.url();
+  test('the first start prints the address, the workspace, its key once, and a curl line that works; later starts no key, and another link until there is a user', async () => {
+    const first = start();
+    const url = await first.url();
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    expect(service.stderr).toContain("workspace 'default'");
-    const key = KEY.exec(service.stderr)?.[0];
-    expect(service.stderr.match(new RegExp(KEY, 'g'))).toEqual([key, key]);
-    const line = CURL.exec(service.stderr)?.[1] ?? '';
+    expect(first.stderr).toContain("workspace 'default'");
+    const key = KEY.exec(first.stderr)?.[0];
+    expect(first.stderr.match(new RegExp(KEY, 'g'))).toEqual([key, key]);
+    const link = SETUP_LINK.exec(first.stderr)?.[1];
+    expect(link).toContain(`${url}/dashboard/setup?token=`);
+    const line = CURL.exec(first.stderr)?.[1] ?? '';
     const { stdout } = await promisify(execFile)('sh', ['-c', line]);
     expect(JSON.parse(stdout)).toMatchObject({ success: true, version: 1 });
     const client = new Client(url, key);
     expect((await client.get('/integration/payers')).body.items).toHaveLength(1);
-    await service.end();
-    expect(await logged()).toEqual([
+    await first.end();
+    const read = expect.stringMatching(/^default\.audit-[\d-]+: AccessRecorded$/);
+    const begun = [
       'access: WorkspaceCreated',
       'access: ApiKeyCreated',
       'users: SetupLinkIssued',
       'default.payer-payer-1: PayerUpserted',
-      expect.stringMatching(/^default\.audit-[\d-]+: AccessRecorded$/),
-    ]);
-  });
+      read,
+    ];
+    expect(await logged()).toEqual(begun);
 
-  test('a second start prints no key and makes none; the first key goes on working', async () => {
-    const first = start();
-    await first.url();
-    const key = KEY.exec(first.stderr)?.[0];
-    await first.end();
-    const second = start();
-    const client = new Client(await second.url(), key);
+    const second = start({ PUBLIC_URL: 'https://chartledger.example.com' });
+    client.url = await second.url();
     expect(second.stderr).not.toMatch(KEY);
     expect(second.stderr).not.toContain('workspace');
-    expect((await client.get('/integration/payers')).status).toBe(200);
-    await second.end();
-    expect(await logged()).toEqual([
-      'access: WorkspaceCreated',
-      'access: ApiKeyCreated',
-      'users: SetupLinkIssued',
-      'users: SetupLinkIssued',
-      expect.stringMatching(/^default\.audit-[\d-]+: AccessRecorded$/),
-    ]);
-  });
-
-  test('every start prints another link that makes the first administrator, until there is a user', async () => {
-    const first = start();
-    const url = await first.url();
-    const link = SETUP_LINK.exec(first.stderr)?.[1];
-    expect(link).toContain(`${url}/dashboard/setup?token=`);
-    await first.end();
-    const second = start({ PUBLIC_URL: 'https://chartledger.example.com' });
-    await second.url();
     const another = SETUP_LINK.exec(second.stderr)?.[1];
     expect(another).toMatch(/^https:\/\/chartledger\.example\.com\/dashboard\/setup\?token=[\w-]{43}$/);
     expect(another?.slice(-43)).not.toBe(link?.slice(-43));
+    expect((await client.get('/integration/payers')).status).toBe(200);
     await second.end();
+    expect(await logged()).toEqual([...begun, 'users: SetupLinkIssued', read]);
+
     const eventLog = await openEventLog(`sqlite:${join(folder, 'events.db')}`);
     const users = await UserDirectory.open(eventLog);
     await makeUser(users, { name: 'ada@example.com', role: 'viewer', password: 'a long enough one' });
@@ -126,25 +115,15 @@ describe('npm start', () => {
     expect(await logged()).toEqual([]);
   });
 
-  test('with NODE_ENV=production no key is made', async () => {
-    const service = start({ NODE_ENV: 'production' });
-    await service.url();
-    const { stdout, stderr } = await service.end();
-    expect(stdout + stderr).not.toMatch(KEY);
-    expect(await logged()).toEqual(['users: SetupLinkIssued']);
-  });
-
-  test('in production everything is a line of the log, and only the first start has a link in it', async () => {
+  test('in production no key is made, everything is a line of the log, and only the first start has a link in it', async () => {
     const stores = { READ_MODEL_URL: `sqlite:${join(folder, 'models.db')}`, BUILD_ID: 'f00f' };
     const run = async () => {
       const service = start({ NODE_ENV: 'production', ROLES: 'api', ...stores });
       const url = await service.url();
       const { code, stdout, stderr } = await service.end();
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      const lines = stdout
-        .trimEnd()
-        .split('\n')
-        .map((line) => JSON.parse(line));
+      expect(stdout).not.toMatch(KEY);
+      const lines = linesOf(stdout);
       expect(lines.filter(({ level }) => level !== 30)).toEqual([]);
       return { url, lines, told: lines.map(({ msg }) => msg) };
     };
@@ -175,33 +154,25 @@ describe('npm start', () => {
     for (const secret of ['admin', 's%40fe', 'word']) expect(stdout).not.toContain(secret);
   });
 
-  test('outside production, standard output has only lines of the log too', async () => {
-    const service = start({ LOG_LEVEL: 'info' });
-    await service.url();
-    const { stdout } = await service.end();
-    const lines = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line).msg);
-    expect(lines).toEqual(['starting', 'ready', 'stopping', 'stopped']);
-  });
-
   test.each([
     ['info', []],
     ['debug', ['/healthz', '/readyz']],
-  ])('at the level %s, the log has of probes: %j', async (LOG_LEVEL, routes) => {
-    const service = start({ LOG_LEVEL });
-    const url = await service.url();
-    for (const probe of ['/healthz', '/readyz']) expect((await fetch(url + probe)).status).toBe(200);
-    expect((await fetch(`${url}/integration/payers`)).status).toBe(401);
-    const { stdout } = await service.end();
-    const requests = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    const found = requests.filter(({ msg }) => msg === 'request').map(({ route }) => route);
-    expect(found).toEqual([...routes, '/integration/payers']);
-  });
+  ])(
+    'outside production, standard output has only lines of the log too; at the level %s, of probes: %j',
+    async (LOG_LEVEL, routes) => {
+      const service = start({ LOG_LEVEL });
+      const url = await service.url();
+      for (const probe of ['/healthz', '/readyz']) expect((await fetch(url + probe)).status).toBe(200);
+      expect((await fetch(`${url}/integration/payers`)).status).toBe(401);
+      const { stdout } = await service.end();
+      const lines = linesOf(stdout);
+      const found = lines.filter(({ msg }) => msg === 'request').map(({ route }) => route);
+      expect(found).toEqual([...routes, '/integration/payers']);
+      if (LOG_LEVEL !== 'info') return;
+      const others = lines.map(({ msg }) => msg).filter((msg) => msg !== 'request');
+      expect(others).toEqual(['starting', 'ready', 'stopping', 'stopped']);
+    },
+  );
 
   test('no key is made when the log holds a workspace already', async () => {
     const eventLog = await openEventLog(`sqlite:${join(folder, 'events.db')}`);
