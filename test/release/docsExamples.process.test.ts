@@ -4,7 +4,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { permissions } from '../../src/modules/auth/permissions.ts';
-import { temporaryFolder } from '../support/cli.ts';
+import { runCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { ServiceProcess } from '../support/processes.ts';
 
@@ -78,12 +78,6 @@ curl() {
   else command curl -sS --fail-with-body "$@"; fi
 }
 pass() { printf 'a password of ben 73'; }
-fresh_key() {
-  npx --no-install chartledger keys create --workspace clinic --name 'Fresh' --permissions write | grep -o 'key_[A-Za-z0-9]*' | head -n 1
-}
-fresh_webhook() {
-  npx --no-install chartledger webhooks create --workspace clinic --url https://billing.example.com/webhooks | grep -o 'wh_[A-Za-z0-9]*' | head -n 1
-}
 `;
 
 let service: ServiceProcess;
@@ -140,14 +134,31 @@ beforeAll(async () => {
 }, LONG_MS);
 afterAll(() => service.end());
 
+/** What a command that makes something for the workspace `clinic` prints as its id. */
+async function made(id: RegExp, ...args: string[]): Promise<string> {
+  const { stdout } = await runCli([...args, '--workspace', 'clinic'], { env: { DATA_DIR: dataDir } });
+  return id.exec(stdout)?.[0] as string;
+}
+
+const freshKey = () => made(/key_\w+/, 'keys', 'create', '--name', 'Fresh', '--permissions', 'write');
+const freshWebhook = () =>
+  made(/wh_\w+/, 'webhooks', 'create', '--url', 'https://billing.example.com/webhooks');
+
+/** A text with something new in each place of a placeholder. */
+async function filled(text: string, placeholder: RegExp, make: () => Promise<string>): Promise<string> {
+  const [first = '', ...others] = text.split(placeholder);
+  let result = first;
+  for (const other of others) result += (await make()) + other;
+  return result;
+}
+
 /** An example with a reader's own ids, keys, addresses and moments. */
-function asReader(block: string): string {
-  return block
+async function asReader(block: string): Promise<string> {
+  const ofNow = block
     .replaceAll('http://127.0.0.1:3000', url)
     .replaceAll(/clk_…/g, '"$KEY"')
-    .replaceAll(/(as[-_]of[= ])[-\dT:]+Z/g, `$1${new Date().toISOString()}`)
-    .replaceAll('KEY_ID', '$(fresh_key)')
-    .replaceAll(/wh_\w+/g, '$(fresh_webhook)');
+    .replaceAll(/(as[-_]of[= ])[-\dT:]+Z/g, `$1${new Date().toISOString()}`);
+  return filled(await filled(ofNow, /wh_\w+/, freshWebhook), /KEY_ID/, freshKey);
 }
 
 /** An export with four patients in seven versions: one that moved, one without a state; in a workspace of its own. */
@@ -201,7 +212,7 @@ test.each(blocks.map(({ file, text, response }) => [file, text.split('\n')[0], t
     else if (block.startsWith('duckdb')) await exportPatients();
     if (block.includes('workspaces delete old_clinic'))
       await run('npx --no-install chartledger workspaces create old_clinic');
-    const output = await run(asReader(block));
+    const output = await run(await asReader(block));
     if (block.includes('workspaces deactivate clinic'))
       await run('npx --no-install chartledger workspaces activate clinic');
     if (response !== undefined) expect(output).toContain(JSON.stringify(JSON.parse(response)));
