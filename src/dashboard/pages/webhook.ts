@@ -220,7 +220,7 @@ function webhookPage(
     body: html`<div class="page-head"><h1>Webhook to ${bdi(new URL(view.url).host)}</h1>
 ${webhookActions(workspace, view.id, view.state)}</div>
 ${paused}
-${definitionList(factsOf(view))}
+<div class="record-fields">${definitionList(factsOf(view))}</div>
 ${attemptsSection(visit, view, attempts)}`,
     ...(attempts.refusal && { status: attempts.refusal.status }),
   };
