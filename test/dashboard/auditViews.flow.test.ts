@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { signedIn } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, sharedService, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
   });
   afterAll(() => service.stop());
 

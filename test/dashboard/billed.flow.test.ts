@@ -12,14 +12,14 @@ import {
   sendLater,
 } from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, changesBy, sharedService, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
   let userId: string;
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     ({ visitor, id: userId } = await signedIn(service, 'compliance'));
   });
   afterAll(() => service.stop());

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { BrowserlessSession } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
-import { onSharedService } from '../support/servers.ts';
+import { onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { makeUser } from '../support/users.ts';
 
-onSharedService((start) => {
+onEveryEngine((start) => {
   let service: TestService;
   let users: UserDirectory;
   beforeAll(async () => {

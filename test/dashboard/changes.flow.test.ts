@@ -3,9 +3,9 @@ import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, changesBy, sharedService, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
   let userId: string;
@@ -15,7 +15,7 @@ onEmbeddedEngines(() => {
   const [bad, later] = [phi('Lincoln'), phi('Boston')];
   const encounter = { id: phi('encounter'), patient_id: patient.id };
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     ({ visitor, id: userId } = await signedIn(service, 'admin'));
     await service.post('/integration/patients', patient);
     const { id, key } = await service.createKey('clinic');

@@ -6,14 +6,14 @@ import { phi } from '../support/output.ts';
 import { billedPath, freshClaim, inWorkspace, sendClaim, worklist } from '../support/readiness.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { readAll, sharedService, type TestService } from '../support/service.ts';
+import { readAll, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let root: string;
   let subscriber: string;
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     subscriber = (await service.createKey('clinic', ['events'])).key;
     root = `/workspaces/${service.workspaceId('clinic')}/events`;
   });

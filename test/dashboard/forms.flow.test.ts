@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
-import { appendedBy, sharedService, type TestService } from '../support/service.ts';
+import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await sharedService();
+  service = await startTestService();
 });
 afterAll(() => service.stop());
 

@@ -6,9 +6,9 @@ import { waitingMessage } from '../support/messages.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, sharedService, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let workspace: string;
   let [admin, integrator, compliance] = [] as unknown as [
@@ -17,7 +17,7 @@ onEmbeddedEngines(() => {
     BrowserlessSession,
   ];
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     workspace = service.workspaceId('clinic');
     [{ visitor: admin }, { visitor: integrator }, { visitor: compliance }] = [
       await signedIn(service, 'admin'),

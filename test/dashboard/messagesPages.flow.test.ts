@@ -3,7 +3,7 @@ import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, referTo, sendFhir } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, changesBy, sharedService, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 /** What a page says, without its markup. */
 const saidBy = (page: string) =>
@@ -15,7 +15,7 @@ const saidBy = (page: string) =>
     .replaceAll('&gt;', '>')
     .replaceAll(/\s+/g, ' ');
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let [compliance, admin] = [] as unknown as [BrowserlessSession, BrowserlessSession];
   let root: string;
@@ -30,7 +30,7 @@ onEmbeddedEngines(() => {
   ].join('\r')}\r`;
   const sent = bundle('transaction', patient, fhirEncounter(referTo(patient)));
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     root = `/workspaces/${service.workspaceId('clinic')}`;
     [{ visitor: compliance }, { visitor: admin }] = [
       await signedIn(service, 'compliance'),

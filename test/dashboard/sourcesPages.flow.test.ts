@@ -3,15 +3,15 @@ import { hl7Message } from '../integrations/hl7Messages.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { changesBy, sharedService, type TestService } from '../support/service.ts';
+import { changesBy, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let [admin, compliance] = [] as unknown as [BrowserlessSession, BrowserlessSession];
   let root: string;
   let key: string;
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     ({ id: key } = await service.createKey('clinic'));
     root = `/workspaces/${service.workspaceId('clinic')}/sources`;
     ({ visitor: admin } = await signedIn(service, 'admin'));

@@ -2,19 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import {
-  inShort,
-  installationEvents,
-  newEvents,
-  sharedService,
-  type TestService,
-} from '../support/service.ts';
+import { inShort, installationEvents, newEvents, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     await service.createKey('clinic');
     ({ visitor } = await signedIn(service, 'admin'));
     await visitor.get('/account');

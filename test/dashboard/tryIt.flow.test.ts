@@ -4,14 +4,14 @@ import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { readAll, sharedService, type TestService } from '../support/service.ts';
+import { readAll, type TestService } from '../support/service.ts';
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let workspace: string;
   const visitors = new Map<Role, { visitor: BrowserlessSession; id: string }>();
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     await service.createKey('clinic');
     workspace = service.workspaceId('clinic');
     for (const role of ['admin', 'compliance', 'viewer'] as const) {

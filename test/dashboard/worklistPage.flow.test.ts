@@ -15,14 +15,14 @@ import {
   worklist,
 } from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, appendedBy, changesBy, sharedService, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 const A_PAGE = 50;
 /** More than a part of an export has, and than the page of a record looks at. */
 const MANY = 201;
 const month = new Date().toISOString().slice(0, 7);
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
   let root: string;
@@ -39,7 +39,7 @@ onEmbeddedEngines(() => {
     ...{ policy_number: undefined, effective_date: undefined, termination_date: undefined },
   };
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     root = `/workspaces/${service.workspaceId('clinic')}`;
     ({ visitor, id: userId } = await signedIn(service, 'compliance'));
     // What is there before the worklist is begun is not announced.

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
-import { changesBy, sharedService, type TestService } from '../support/service.ts';
+import { changesBy, startTestService, type TestService } from '../support/service.ts';
 
 let service: TestService;
 let admin: BrowserlessSession;
 let path: string;
 
 beforeAll(async () => {
-  service = await sharedService();
+  service = await startTestService();
   path = `/workspaces/${service.workspaceId('clinic')}/settings`;
   ({ visitor: admin } = await signedIn(service, 'admin'));
 });

@@ -12,16 +12,16 @@ import {
 } from '../support/fhir.ts';
 import { inStores } from '../support/readiness.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { accessesBy, changesBy, sharedService, type TestService } from '../support/service.ts';
+import { accessesBy, changesBy, type TestService } from '../support/service.ts';
 
 import { hl7Message } from './hl7Messages.ts';
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let admin: BrowserlessSession;
   let root: string;
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     root = `/workspaces/${service.workspaceId('clinic')}`;
     ({ visitor: admin } = await signedIn(service, 'admin'));
   });
@@ -84,7 +84,11 @@ onEmbeddedEngines(() => {
         ),
       );
     });
-    expect(accesses).toMatchObject([{ action: 'message.read', query: { message: id, raw: true } }]);
+    expect(accesses).toMatchObject([
+      { action: 'message.read', query: { message: id, raw: true } },
+      // The names of what it is about.
+      ...['encounter', 'patient'].map((kind) => ({ action: 'record.list', kind, query: { fields: 'name' } })),
+    ]);
     expect(await shown(`/messages/${id}`)).not.toContain('PID^1^5^1^1');
     const reads = await accessesBy(service, async () => {
       const page = await shown(`/records/patients/${patient}/fields/last_name`);

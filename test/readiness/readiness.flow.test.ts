@@ -21,14 +21,7 @@ import {
 } from '../support/readiness.ts';
 import { pathOf } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import {
-  accessesBy,
-  appendedBy,
-  newEvents,
-  refusalsBy,
-  sharedService,
-  type TestService,
-} from '../support/service.ts';
+import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
 
 const { primary_insurance: primary } = billable.patient;
 const SEED = 7;
@@ -42,12 +35,12 @@ function operator(service: TestService): Caller {
   };
 }
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   let service: TestService;
   let visitor: BrowserlessSession;
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     ({ visitor } = await signedIn(service, 'compliance'));
   });
   afterAll(() => service.stop());

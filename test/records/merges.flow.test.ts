@@ -8,15 +8,15 @@ import { bundle, fhirEncounter, fhirPatient, freshId, referTo, sendFhir } from '
 import { billedPath, freshClaim, readiness, sendClaim, worklist } from '../support/readiness.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { appendedBy, changesBy, sharedService, type TestService } from '../support/service.ts';
+import { appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 const noStreet = 'address_incomplete patient.address_line_1';
 
-onEmbeddedEngines(() => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
   beforeAll(async () => {
-    service = await sharedService();
+    service = await start();
     ({ visitor } = await signedIn(service, 'compliance'));
   });
   afterAll(() => service.stop());
