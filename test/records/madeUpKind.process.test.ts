@@ -171,9 +171,9 @@ test('the dashboard lists and shows it', async () => {
   });
   const list = await visitor.get('/workspaces/clinic/records?kind=locations');
   expect([list.status, list.text]).toEqual([200, expect.stringContaining(location.id)]);
-  expect(list.text).toContain('<h2 id="list">Locations</h2>');
+  expect(list.text).toContain('aria-label="Locations"');
   const page = await visitor.get(`/workspaces/clinic/records/locations/${encodeURIComponent(location.id)}`);
-  expect([page.status, page.text]).toEqual([200, expect.stringContaining('Facility ID')]);
+  expect([page.status, page.text]).toEqual([200, expect.stringContaining('>Facility</a>')]);
   expect(page.text).toContain(`/records/facilities/${encodeURIComponent(facility.id)}`);
 });
 
