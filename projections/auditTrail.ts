@@ -228,6 +228,7 @@ const emptyHead: AuditHead = {
  */
 export const audit: Projection<AuditBody> = {
   name: 'audit',
+  purpose: 'Audit trail, requests and figures',
   version: 8,
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {

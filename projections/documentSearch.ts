@@ -13,6 +13,7 @@ import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } f
 export const documentSearch: Projection<DocumentState | Incomplete> = {
   // Its earlier versions held records, too, and counted their kinds: under the same name, what is left of them is purged.
   name: 'search',
+  purpose: 'Search for documents',
   version: 3 + addedKinds,
   eventTypes: documentEventTypes,
   rowId: (event) => event.stream,

@@ -17,5 +17,11 @@ export const projections: readonly Projection[] = [
   audit,
 ];
 
+/** What each read model is for that is kept up to date with the log. */
+export const modelPurposes: ReadonlyMap<ModelName, string> = new Map([
+  ...projections.map((one) => [modelName(one), one.purpose] as const),
+  [readinessModel, 'Readiness for billing'],
+]);
+
 /** Every read model that is kept up to date with the log. */
-export const models: readonly ModelName[] = [...projections.map(modelName), readinessModel];
+export const models: readonly ModelName[] = [...modelPurposes.keys()];

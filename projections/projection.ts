@@ -5,6 +5,8 @@ import type { ModelName, Row } from '../src/storage/readModels.ts';
 /** Pure code that folds events into one read model, with the given type of row bodies. */
 export interface Projection<Body extends object = object> {
   name: string;
+  /** What its read model is for, as operators read it. */
+  purpose: string;
   /**
    * Incremented when the meaning of `evolve` changes, or `eventTypes` grows; the read model is then rebuilt under its new name.
    */

@@ -20,6 +20,7 @@ import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } f
 /** Every document's current state, a row per stream; partitions list one encounter's documents by creation. */
 export const documents: Projection<DocumentState | Incomplete> = {
   name: 'documents',
+  purpose: 'Lists of documents',
   version: 3,
   eventTypes: documentEventTypes,
   rowId: (event) => event.stream,
@@ -70,6 +71,7 @@ type Empty = Record<never, never>;
  */
 export const encounters: Projection<Empty | Incomplete> = {
   name: 'encounters',
+  purpose: 'Encounters of a patient, for retention and erasure',
   version: 2,
   eventTypes: ['EncounterUpserted', RECORD_ERASED],
   rowId: (event) => event.stream,
@@ -134,6 +136,7 @@ const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType,
  */
 export const records: Projection<RecordsBody> = {
   name: 'records',
+  purpose: 'Lists of records, filters and names',
   version: 8 + addedKinds,
   eventTypes: [...kindByEventType.keys(), RECORD_ERASED],
   rowId: (event) => event.stream,

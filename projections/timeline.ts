@@ -33,6 +33,7 @@ export function hourOf(time: number): number {
  */
 export const timeline: Projection<TimelineHead | TimelineHour> = {
   name: 'timeline',
+  purpose: 'Reading the event stream from a time on',
   version: 3 + addedKinds,
   eventTypes: [...catalog.map(({ eventType }) => eventType), RECORD_ERASED, ...documentEventTypes],
   rowId: () => TIMELINE_HEAD,

@@ -44,6 +44,7 @@ export interface TreeLeavesRow {
  */
 export const tree: Projection<TreeHeadRow | TreeLeavesRow> = {
   name: 'tree',
+  purpose: 'Proofs, signed heads and verification',
   version: 3,
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {

@@ -121,26 +121,6 @@ export function stateStrip(good: string, bad: string, parts: readonly StripPart[
   )}</svg> <small class="muted nowrap" aria-hidden="true">${words}</small></span>`;
 }
 
-/** A horizontal bar, under its name. */
-interface RankedBar {
-  name: string;
-  value: number;
-  /** Where it leads; a full address. */
-  href: string;
-  /** The page shows what it leads to. */
-  isShown: boolean;
-}
-
-/** Returns bars one below the other, each with its name and value, as links; `label` says what they count. */
-export function rankedBars(label: string, bars: readonly RankedBar[]): Html {
-  const most = Math.max(1, ...bars.map(({ value }) => value));
-  return html`<ol class="ranked" aria-label="${label}">${bars.map(
-    ({ name, value, href, isShown }) =>
-      html`<li><a href="${href}"${isShown && html` aria-current="true"`}>${name} <strong>${value.toLocaleString('en-US')}</strong></a>
-<svg aria-hidden="true" viewBox="0 0 100 1" preserveAspectRatio="none"><rect width="${Math.max(1, Math.round((100 * value) / most))}" height="1"/></svg></li>`,
-  )}</ol>`;
-}
-
 /** Returns how many items a list has, named in the singular or the plural; nothing where that is not known. */
 export function total(known: Total | undefined, one: string, many: string): Html {
   if (known === undefined) return html``;

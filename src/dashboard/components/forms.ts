@@ -249,7 +249,7 @@ function questionPage(asked: Confirmation, { csrf }: Visit, error?: string): Pag
     title,
     section,
     body: html`${breadcrumb}
-<h1>${isolated(title, name)}</h1>
+<h1>${withName(title, name)}</h1>
 <p>${text}</p>
 ${formError(error)}
 <form method="post">${csrf}
@@ -261,7 +261,7 @@ ${fields}
 }
 
 /** Returns a text in which a name runs in its own direction. */
-function isolated(text: string, name: string | undefined): HtmlValue {
+function withName(text: string, name: string | undefined): HtmlValue {
   if (name === undefined) return text;
   const at = text.lastIndexOf(name);
   return html`${text.slice(0, at)}${bdi(name)}${text.slice(at + name.length)}`;

@@ -148,6 +148,19 @@ export function dayOf(names: RecordNames | undefined, encounterId: string): stri
   return typeof date === 'string' ? dayText(date) : undefined;
 }
 
+/** Returns the value of a field; of one that refers to a record, with a link to that. */
+export function linkedValue(
+  workspace: string,
+  { references }: CatalogEntry,
+  field: string,
+  value: unknown,
+  names: RecordNames | undefined,
+): HtmlValue {
+  const kind = references.find((one) => one.field === field)?.kind;
+  if (kind === undefined || typeof value !== 'string') return fieldValue(value);
+  return namedLink(workspace, kind, value, names?.nameOf(kind, value));
+}
+
 interface FieldLinks {
   /** Names of what the record refers to. */
   names?: RecordNames | undefined;
@@ -166,12 +179,6 @@ export function recordFields(
   { names, historyPath }: FieldLinks = {},
 ): Html {
   const warnings = qualityWarnings(entry, record, record);
-  const shown = (field: string, value: unknown) => {
-    const kind = entry.references.find((one) => one.field === field)?.kind;
-    return kind === undefined
-      ? fieldValue(value)
-      : namedLink(workspace, kind, String(value), names?.nameOf(kind, String(value)));
-  };
   const label = (field: string, path: string) => {
     const isReference = entry.references.some((one) => one.field === path);
     const text = fieldLabel(isReference ? field.replace(/_id$/, '') : field);
@@ -183,7 +190,10 @@ export function recordFields(
     definitionList(
       fields.map(([field, value]) => {
         const name = prefix + field;
-        return [label(field, name), html`${shown(name, value)}${remarks(warnings, name)}`];
+        return [
+          label(field, name),
+          html`${linkedValue(workspace, entry, name, value, names)}${remarks(warnings, name)}`,
+        ];
       }),
     );
   const fields = Object.entries(record).filter(([field]) => field !== 'id');

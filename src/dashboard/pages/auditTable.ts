@@ -120,7 +120,7 @@ interface Place {
 }
 
 /** What the ids in entries belong to. */
-export interface SubjectNames {
+interface SubjectNames {
   principals: PrincipalNames;
   /** Only for who may read records. */
   records?: RecordNames | undefined;
@@ -207,18 +207,15 @@ export function auditSubject(entry: AuditEntry, names: SubjectNames, workspace: 
     return html`Webhook ${url && bdi(url)}${recipient && html`, to ${bdi(recipient)}`} ${code(id)}`;
   }
   if (kind === 'workspace') return html`${titleOf(kind)} ${code(id)}`;
+  const link = (of: string) => namedLink(workspace, of, id, names.records?.nameOf(of, id));
   const ofVersion = version && html` <small class="muted">version ${version}</small>`;
   if (kind === 'document') {
     const document =
       documentId &&
       html` <a href="/dashboard${documentsPath(workspace, id, documentId)}">${bdi(documentId)}</a>`;
-    return html`Document${document}${ofVersion} of encounter ${recordLink(workspace, encounter.kind, id, names)}`;
+    return html`Document${document}${ofVersion} of encounter ${link(encounter.kind)}`;
   }
-  return html`${titleOf(kind)} ${recordLink(workspace, kind, id, names)}${ofVersion}`;
-}
-
-function recordLink(workspace: string, kind: string, id: string, { records }: SubjectNames): Html {
-  return namedLink(workspace, kind, id, records?.nameOf(kind, id));
+  return html`${titleOf(kind)} ${link(kind)}${ofVersion}`;
 }
 
 function outcome(entry: AuditEntry): Html {

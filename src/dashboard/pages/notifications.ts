@@ -147,7 +147,7 @@ function formPage(
 ${
   choices.length === 0
     ? empty('There is nothing of which your role is notified.')
-    : html`${formError(refusal?.details ? undefined : refusal?.text)}
+    : html`${formError(refusal?.details.length === 0 ? refusal.text : undefined)}
 <form method="post" action="/dashboard/workspaces/${workspace}/notifications">${csrf}
 <div class="columns">${checkboxes('topics', 'Notify me when', choices)}</div>
 ${

@@ -1,3 +1,4 @@
+import { modelPurposes } from '../../../projections/index.ts';
 import { clockProblem } from '../../modules/health.ts';
 import { type ReadModelLag, readModelLag } from '../../modules/records/queries/records.ts';
 import { systemClock } from '../../storage/rateLimiters.ts';
@@ -33,27 +34,11 @@ ${projectionTable(projections)}`;
   ];
 }
 
-/** What each read model is for, by its name without its version. */
-const purposes: Record<string, string> = {
-  records: 'Lists of records, filters and names',
-  documents: 'Lists of documents',
-  encounters: 'Encounters of a patient, for retention and erasure',
-  search: 'Search for documents',
-  timeline: 'Reading the event stream from a time on',
-  tree: 'Proofs, signed heads and verification',
-  audit: 'Audit trail, requests and figures',
-  readiness: 'Readiness for billing',
-};
-
 function projectionTable(statuses: ReadModelLag[]): Html {
   return table(
     'Read models',
     [
-      {
-        title: 'Used for',
-        isHeader: true,
-        cell: ({ model }) => purposes[model.replace(/_v\d+$/, '')] ?? model,
-      },
+      { title: 'Used for', isHeader: true, cell: ({ model }) => modelPurposes.get(model) },
       { title: 'Read model', cell: ({ model }) => code(model) },
       {
         title: 'State',

@@ -31,7 +31,7 @@ import {
   recordReaders,
   type Visit,
 } from '../../components/page.ts';
-import { fieldValue, namedLink, printedDocuments, recordFields } from '../../components/records.ts';
+import { linkedValue, printedDocuments, recordFields } from '../../components/records.ts';
 import {
   kindOf,
   recordCrumbs,
@@ -148,11 +148,7 @@ function comparison(workspace: string, entry: CatalogEntry, compared: Comparison
   const { differing = [], same = [] } = Object.groupBy(rowsOf(entry, compared), ({ change }) =>
     change === undefined ? 'same' : 'differing',
   );
-  const shown = (field: string, value: unknown): HtmlValue => {
-    const kind = entry.references.find((one) => one.field === field)?.kind;
-    if (kind === undefined || typeof value !== 'string') return fieldValue(value);
-    return namedLink(workspace, kind, value, names?.nameOf(kind, value));
-  };
+  const shown = (field: string, value: unknown) => linkedValue(workspace, entry, field, value, names);
   const version = (side: 'from' | 'to', marked: (value: HtmlValue) => Html) => ({
     title: `Version ${compared[side].version}`,
     cell: (row: Row) => {
