@@ -1,4 +1,10 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import helmet from 'helmet';
 import type { AppPorts } from '../api/routes/index.ts';
 import { inviteBody } from '../api/server/answer.ts';
@@ -247,17 +253,25 @@ const allowLargeForm: RequestHandler = (_req, res, next) => {
 };
 
 /** Returns how large a form may be that gets this response. */
-function formBytes({ locals }: Response): number {
+function mostBytes({ locals }: Response): number {
   return locals.formBytes ?? FORM_BYTES;
+}
+
+/** Returns how many usual forms a form counts as: by its size, and where it does not give that, by the largest that it may have. */
+function formsIn(req: Request, res: Response): number {
+  const most = mostBytes(res);
+  const bytes = Math.min(Number(req.get('Content-Length') ?? most), most);
+  return Math.max(1, Math.ceil(bytes / FORM_BYTES));
 }
 
 /** Reads forms; refuses those that are too large, and those that cannot be read. */
 function readForms(): RequestHandler {
+  // No browser compresses a form, and one that is larger than it says would hold more than is counted.
   const parserOf = (limit: number) =>
-    express.urlencoded({ extended: false, limit, parameterLimit: MOST_FIELDS });
+    express.urlencoded({ extended: false, inflate: false, limit, parameterLimit: MOST_FIELDS });
   const parsers = new Map([FORM_BYTES, LARGE_FORM_BYTES].map((bytes) => [bytes, parserOf(bytes)]));
   return (req, res, next) => {
-    const bytes = formBytes(res);
+    const bytes = mostBytes(res);
     parsers.get(bytes)?.(req, res, (error) => next(error && refusalOf(error, bytes)));
   };
 }
@@ -269,7 +283,10 @@ function refusalOf(error: { status?: number }, bytes: number): unknown {
     return new ServiceError('payload_too_large', message);
   }
   if (status >= 400 && status < 500)
-    return new ServiceError('malformed_body', 'The form is not valid: it must be URL-encoded UTF-8.');
+    return new ServiceError(
+      'malformed_body',
+      'The form is not valid: it must be URL-encoded UTF-8, and not compressed.',
+    );
   return error;
 }
 
@@ -282,7 +299,7 @@ function boundForms(clientIp: DashboardContext['clientIp']): RequestHandler {
       return;
     }
     const form = budget.share([networkOf(clientIp(req))]);
-    if (!form.reserve(formBytes(res) / FORM_BYTES)) throw overloaded();
+    if (!form.reserve(formsIn(req, res))) throw overloaded();
     const give = () => form.release();
     req.once('end', give);
     res.once('close', give);

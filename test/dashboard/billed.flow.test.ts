@@ -49,6 +49,16 @@ onEmbeddedEngines((start) => {
   const movePatient = (claim: Claim) => sendLater(service, claim, 'patient', { city: phi('Lincoln') });
   const button = (claim: Claim) => `href="/dashboard${questionOf(claim)}">Acknowledge changes</a>`;
 
+  test('the history of an insurance names the field of it that changed', async () => {
+    const { claim } = await billed();
+    const insurance = claim.patient.primary_insurance as Record<string, unknown>;
+    const changed = { primary_insurance: { ...insurance, policy_number: phi('W990') } };
+    await sendLater(service, claim, 'patient', changed);
+    const text = await show(`${pathOf('patients', claim.patient)}/fields/primary_insurance`);
+    // Of the first version, and of the one that changed nothing else.
+    expect(text.match(/<dt>[^<]*policy number/gi)).toHaveLength(2);
+  });
+
   test('the page of an encounter tells what was billed, and what has changed since', async () => {
     const { claim, claimId } = await billed();
     const before = await show(pageOf(claim));
@@ -88,6 +98,7 @@ onEmbeddedEngines((start) => {
     });
     expect(accesses).toMatchObject([
       { action: 'record.readiness', record_id: claim.encounter.id },
+      { action: 'record.list', kind: 'encounter', query: { fields: 'name' } },
       { action: 'record.list', kind: 'patient', query: { fields: 'name' } },
     ]);
     expect(question).toContain('versions 1 and 2</a>');

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { documentStream } from '../../src/domain/events/streams.ts';
 import type { Role } from '../../src/modules/auth/users.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { billedPath, freshClaim, inWorkspace, sendClaim, worklist } from '../support/readiness.ts';
-import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
+import { createEncounter, documentForm, documentsPath, samples, TestWorkspace } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
-import { readAll, type TestService } from '../support/service.ts';
+import { accessesBy, readAll, type TestService } from '../support/service.ts';
 
 onEmbeddedEngines((start) => {
   let service: TestService;
@@ -180,6 +182,45 @@ onEmbeddedEngines((start) => {
     expect(await noted(before)).toMatchObject([{ shown: { count: 1 } }]);
     const [, next = ''] = /hx-get="\/dashboard([^"]+)"/.exec(text) ?? [];
     expect((await visitor.get(decoded(next))).text).toBe('');
+  });
+
+  test('names beside events that cannot be read are in the audit trail', async () => {
+    const patient = { ...samples.patient(), last_name: phi('Lopez') };
+    await service.post('/integration/patients', patient);
+    const encounterId = phi('encounter');
+    await service.post('/integration/encounters', { id: encounterId, patient_id: patient.id });
+    const workspace = new TestWorkspace(service.workspaceId('clinic'));
+    const subject = { encounter_id: encounterId, document_id: 'report-1' };
+    const event = workspace.event(subject, 'DocumentUploaded');
+    const newer = { ...event, metadata: { ...event.metadata, schemaVersion: 99 } };
+    const visitor = await visit('compliance');
+    const after = await service.eventLog.head();
+    const stream = documentStream(workspace.id, encounterId, 'report-1');
+    await service.eventLog.append(stream, newer, 'any');
+    await service.eventLog.append(stream, workspace.event(subject, 'DocumentRemoved'), 'any');
+    let text = '';
+    const accesses = await accessesBy(service, async () => {
+      await eventually(async () => {
+        ({ text } = await visitor.get(`${root}/news?kind=document&after=${after}`));
+        expect(text).toContain('This version of the service cannot read this event.');
+      });
+    });
+    expect(text).toContain(patient.last_name);
+    expect(accesses.map(({ action, kind }) => [action, kind])).toEqual(
+      expect.arrayContaining([
+        ['record.list', 'encounter'],
+        ['record.list', 'patient'],
+      ]),
+    );
+  });
+
+  test('the de-identified view has no times of what comes', async () => {
+    const visitor = await visit('viewer');
+    const after = await service.eventLog.head();
+    await service.post('/integration/payers', samples.payer());
+    const { text } = await visitor.get(`${root}/news?kind=payer&after=${after}`);
+    expect(text).toContain('1 new');
+    expect(text).not.toContain('<time');
   });
 
   test('an event that was erased is named, without what it held', async () => {

@@ -82,13 +82,27 @@ onEveryEngine((start) => {
     await asks(await visitorOf('compliance'), record);
   });
 
-  test('one that is empty or too long is refused', async () => {
+  test('one that is empty or too long is refused, and stays in its field', async () => {
     const visitor = await visitorOf('compliance');
     for (const reason of [' ', 'x'.repeat(1_001)]) {
       const refused = await state(visitor, reason);
       expect([refused.status, refused.text.includes('must have 1 to 1000 characters')]).toEqual([400, true]);
+      expect(refused.text).toContain(`name="read_reason" type="text" value="${reason.trim()}"`);
     }
     await asks(visitor, record);
+  });
+
+  test('a file that reads asks for the reason before it begins', async () => {
+    const visitor = await visitorOf('compliance');
+    for (const path of [
+      'readiness/export',
+      'changes/export?from=2020-01-01',
+      'changes/diff/export?from=2020-01-01',
+    ])
+      await asks(visitor, `${root}/${path}`);
+    await state(visitor, REASON);
+    const [first] = await accessesBy(service, () => visitor.get(`${root}/readiness/export`));
+    expect(first).toMatchObject({ action: 'readiness.export', disclosed_to: { purpose_statement: REASON } });
   });
 
   test('a form that reads is sent once more with the reason, and loses nothing', async () => {
@@ -129,6 +143,23 @@ onEveryEngine((start) => {
     expect((await read())[0]).not.toHaveProperty('disclosed_to');
     await visitor.post(`${elsewhere}/reason`, { read_reason: 'Audit' });
     expect((await read())[0]).toMatchObject({ disclosed_to: { purpose_statement: 'Audit' } });
+  });
+
+  test('the reason for one workspace is none for another, whatever that is called', async () => {
+    const visitor = await visitorOf('compliance');
+    await state(visitor, REASON);
+    await service.keys.createKey('constructor', 'Test key', ['read']);
+    await service.keys.setReason('constructor', 'required');
+    await eventually(async () => {
+      const { headers } = await visitor.get('/workspaces/constructor/records?kind=payers');
+      expect(headers.location).toMatch(/^\/dashboard\/workspaces\/constructor\/reason\?/);
+    });
+  });
+
+  test('a form outside of workspaces has no reason', async () => {
+    const visitor = await visitorOf('compliance');
+    const { status } = await visitor.post('/account/time-zone', { time_zone: '', read_reason: REASON });
+    expect(status).toBe(303);
   });
 
   test('nobody is led to another site', async () => {

@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
-import { changesBy, startTestService, type TestService } from '../support/service.ts';
+import { eventually } from '../support/eventually.ts';
+import {
+  changesBy,
+  openConnection,
+  rawRequest,
+  startTestService,
+  statusesOf,
+  type TestService,
+} from '../support/service.ts';
 
 let service: TestService;
 let admin: BrowserlessSession;
@@ -114,6 +122,17 @@ test('forms of other pages stay small', async () => {
   });
   expect(status).toBe(413);
   expect(text).toContain('larger than 100 KB');
+});
+
+test('a form is saved while another one of the same network arrives slowly', async () => {
+  await admin.get(path);
+  const head = { 'content-type': 'application/x-www-form-urlencoded', 'content-length': '100' };
+  const slow = rawRequest('POST', '/dashboard/sign-in', { ...head, expect: '100-continue' });
+  const { socket, received } = openConnection(service.url, slow);
+  await eventually(() => expect(statusesOf(received())).toEqual([100]));
+  const { status } = await admin.post(path, { part: 'break-glass', break_glass: 'refuse' });
+  socket.destroy();
+  expect(status).toBe(303);
 });
 
 test('only administrators of all workspaces see it, and no workspace but an existing one has it', async () => {

@@ -33,17 +33,11 @@ async function showChanges(options: ChangesOptions, command: Command): Promise<v
   const { workspace, principal, format } = options;
   const selection = writeSelectionOf(command, options, principal, '--principal');
   await withWorkspace(workspace, ({ eventLog, names, caller }) =>
-    withReadModels((readModels) =>
-      print(
-        changesText(
-          reportUnreadable(
-            recordedParts({ eventLog, readModels }, caller, changesList(eventLog, caller, selection)),
-          ),
-          names,
-          format,
-        ),
-      ),
-    ),
+    withReadModels(async (readModels) => {
+      const list = changesList(eventLog, caller, selection);
+      const parts = await recordedParts({ eventLog, readModels }, caller, list);
+      await print(changesText(reportUnreadable(parts), names, format));
+    }),
   );
 }
 

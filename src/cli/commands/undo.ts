@@ -76,9 +76,10 @@ async function run(options: UndoOptions, selection: WriteSelection, dryRun: bool
   await withIngest(workspace, async ({ ports, caller }) => {
     if (dryRun) endWithReader();
     else terminal().stderr.write(`Undoing in request ${caller.requestId}.\n`);
+    const waves = await recordedParts(ports, caller, undoList(ports, caller, selection, { dryRun }));
     let isFirst = true;
     if (json) await writePaced('[');
-    for await (const wave of recordedParts(ports, caller, undoList(ports, caller, selection, { dryRun }))) {
+    for await (const wave of waves) {
       for (const one of wave) {
         counts.set(one.action, (counts.get(one.action) ?? 0) + 1);
         await writePaced(json ? `${isFirst ? '' : ','}\n  ${JSON.stringify(viewOf(one))}` : textOf(one));

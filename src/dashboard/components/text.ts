@@ -28,17 +28,23 @@ export function day(date: string): Html {
   return html`<time datetime="${date}" title="${date}">${dayText(date)}</time>`;
 }
 
-const written = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2})[\d:.,]*(Z|[+-]\d{2}:?\d{2})?)?$/;
+const written = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2}(?::\d{2}[\d.,]*)?)(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/** Whether the calendar has a day: `Date.parse` accepts February 30 as a day of March. */
+function isDay(date: string): boolean {
+  const ms = Date.parse(date);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date);
+}
 
 /**
- * Returns a date or date-time (ISO 8601) in words, in the zone in which it was written, and what was sent on hovering; undefined for
- * any other text.
+ * Returns a date or date-time (ISO 8601) in words, in the zone in which it was written, without seconds that are zero; what was sent
+ * shows on hovering. Undefined for any other text.
  */
 export function writtenDate(sent: string): Html | undefined {
   const [, date, clock, zone = ''] = written.exec(sent) ?? [];
-  if (date === undefined || Number.isNaN(Date.parse(date))) return undefined;
+  if (date === undefined || !isDay(date)) return undefined;
   if (clock === undefined) return day(date);
-  return html`<time datetime="${sent}" title="${sent}">${dayText(date)}, ${clock}${zone && ` ${zone === 'Z' ? 'UTC' : zone}`}</time>`;
+  return html`<time datetime="${sent}" title="${sent}">${dayText(date)}, ${clock.replace(/(?<=:\d\d):00(?:[.,]0+)?$/, '')}${zone && ` ${zone === 'Z' ? 'UTC' : zone}`}</time>`;
 }
 
 const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;

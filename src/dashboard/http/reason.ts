@@ -24,8 +24,8 @@ export const REASON_TITLE = 'Why do you read records?';
 export const REASON_TEXT =
   'The audit trail has your reason with everything that you open in this workspace, until you sign out or change it.';
 
-/** Returns the field for why the user reads; `error` is what was wrong with the last one. */
-export function reasonField(value: string | undefined, error: string | undefined): Html {
+/** Returns the field for why the user reads; `error` is what was wrong with the value. */
+export function reasonField(value: string | undefined, error?: string): Html {
   return input({
     ...{ name: FIELD, label: 'Reason', value, error, isRequired: true, autocomplete: 'off' },
     placeholder: 'Appeal of claim 2231',
@@ -33,14 +33,10 @@ export function reasonField(value: string | undefined, error: string | undefined
   });
 }
 
-/** Notes the reason that such a field was sent with. Throws `validation_failed`. */
-export function acceptReason(visit: Visit): void {
-  stateReason(visit, requireReason(textOf(visit.form, FIELD)));
-}
-
 /**
- * Answers a request of a user. One that reads without the reason that the workspace requires is answered with the page that asks for
- * it, which leads back; a form is sent once more with the reason, so that nothing that was typed is lost.
+ * Answers a request of a user, once the reason that a form has is noted. A request that reads without the reason that the workspace
+ * requires is answered with the page that asks for it, which leads back; a form is sent once more with the reason, so that nothing
+ * that was typed is lost.
  */
 export async function withReason(
   visit: Visit,
@@ -51,9 +47,9 @@ export async function withReason(
   // Parts of a page leave the session alone.
   const session = req.session as Visit['req']['session'] | undefined;
   const { typedForm, notices } = session ?? {};
-  if (form[FIELD] !== undefined) {
+  if (req.params.workspace !== undefined && form[FIELD] !== undefined) {
     try {
-      acceptReason(visit);
+      stateReason(visit, requireReason(textOf(form, FIELD)));
     } catch (error) {
       return { page: repeatedForm(visit, problemOf(error)) };
     }
@@ -70,7 +66,7 @@ export async function withReason(
 }
 
 function repeatedForm(visit: Visit, refusal?: Refusal): Page {
-  const { req, csrf, workspace } = visit;
+  const { req, form, csrf, workspace } = visit;
   return {
     title: REASON_TITLE,
     status: refusal?.status ?? 403,
@@ -80,7 +76,7 @@ function repeatedForm(visit: Visit, refusal?: Refusal): Page {
 ${formError(refusal?.text)}
 <form method="post" action="${req.originalUrl}">${csrf}
 ${repeatedFields(visit, FIELD)}
-${reasonField(undefined, refusal?.details[0]?.message)}
+${reasonField(textOf(form, FIELD), refusal?.details[0]?.message)}
 <div class="actions"><button type="submit">Continue</button>
 <a role="button" class="outline secondary" href="/dashboard/workspaces/${workspace}">Cancel</a></div>
 </form>`,

@@ -471,7 +471,10 @@ declare module 'express-session' {
 
 /** Returns why the user reads in the workspace of the path, as stated in the session. */
 export function statedReason({ session, params }: Request): string | undefined {
-  return (session as Request['session'] | undefined)?.reasons?.[String(params.workspace)];
+  const { reasons = {} } = (session as Request['session'] | undefined) ?? {};
+  const workspace = String(params.workspace);
+  // A workspace may be called what every object has, such as `constructor`.
+  return Object.hasOwn(reasons, workspace) ? reasons[workspace] : undefined;
 }
 
 /** Notes for the rest of the session why the user reads in the workspace of the path: the audit trail has it with each read. */

@@ -12,7 +12,7 @@ import {
 } from '../../domain/events/streams.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { type AccessRecorded, recordAccess } from '../../modules/audit/recordAccess.ts';
 import { readAuditTrail } from '../../modules/audit/trail.ts';
 import { eventTitle } from '../../modules/eventStream/asyncapi.ts';
 import { ChangedFields, toNarrowedEvent } from '../../modules/eventStream/changedFields.ts';
@@ -374,6 +374,7 @@ async function read(ports: EventPagePorts, { caller }: Visit, wanted: EventSelec
   const { names: records, accesses } = await readNames(ports, wanted.workspace, about);
   const readable = found.items.filter(({ event }) => typeof event !== 'string');
   const positions = readable.map(({ entry }) => entry.position);
+  const reads: AccessRecorded[] = [];
   if (positions.length > 0) {
     const { kind, view } = wanted;
     const types = feedEventTypes.filter((one) => one.kind === kind).map(({ eventType }) => eventType);
@@ -384,8 +385,10 @@ async function read(ports: EventPagePorts, { caller }: Visit, wanted: EventSelec
       ...(view === 'deidentified' && { view }),
     };
     const query = { ...(kind !== undefined && { kinds: kind }), view };
-    await recordAccess(ports.eventLog, caller, { action: 'events.read', query, shown }, ...accesses);
+    reads.push({ action: 'events.read', query, shown });
   }
+  const [first, ...others] = [...reads, ...accesses];
+  if (first) await recordAccess(ports.eventLog, caller, first, ...others);
   if (wanted.view === 'full') await ports.names.learn(entries.map(({ principal }) => principal));
   return { ...found, records };
 }
@@ -406,14 +409,15 @@ function following(wanted: EventSelection, items: readonly FoundEvent[], isLive:
 }
 
 function live(
-  { workspace, kind, after = 0 }: EventSelection,
+  { workspace, view, kind, after = 0 }: EventSelection,
   items: readonly FoundEvent[],
   isReplaced: boolean,
 ): Html {
   const latest = formatPosition(items[0]?.entry.position ?? after);
+  const at = view === 'full' && items[0] ? html`, the latest at ${time(items[0].entry.recordedAt)}` : '';
   return html`<span id="live" role="status" hx-get="/dashboard${newsPath(workspace, kind, latest)}" hx-trigger="every 5s" hx-target="#events" hx-swap="afterbegin"${
     isReplaced && html` hx-swap-oob="true"`
-  }>${isReplaced && items[0] ? html`${items.length} new, the latest at ${time(items[0].entry.recordedAt)}` : 'Waiting for events'}</span>`;
+  }>${isReplaced ? html`${items.length} new${at}` : 'Waiting for events'}</span>`;
 }
 
 function list(ports: EventPagePorts, req: Visit['req'], wanted: EventSelection, found: NamedEvents): Html {

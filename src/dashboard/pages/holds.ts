@@ -22,7 +22,7 @@ import { kindOf, recordsSection, referredLink } from '../components/recordTable.
 import { type TableColumn, table } from '../components/tables.ts';
 import { bdi, code, empty, time, wholeOnHovering } from '../components/text.ts';
 import { holdsPath, holdsSection, recordPath, recordsPath } from '../components/urls.ts';
-import { type ErasedPorts, namedRecord, orErased, readNames } from './records/shared.ts';
+import { type ErasedPorts, orErased, readCalled, readNames } from './records/shared.ts';
 
 interface HoldPorts extends QueryPorts, ErasedPorts {}
 
@@ -67,7 +67,7 @@ function recordHold(ports: HoldPorts): DashboardRoute[] {
     question: async ({ entry: { kind }, id }, visit, details) => ({
       title: `Put this ${kind} under legal hold?`,
       section: recordsSection,
-      text: html`${await namedRecord(ports, visit, { kind, id })}. Until the hold is released, nobody can erase it${protectedToo[kind]}. It can still be changed.`,
+      text: html`${(await readCalled(ports, visit, { kind, id })).called}. Until the hold is released, nobody can erase it${protectedToo[kind]}. It can still be changed.`,
       fields: reasonField(details),
       button: `Hold ${kind}`,
       back: recordPath(visit.workspace, kind, id),
@@ -98,7 +98,7 @@ function release(ports: HoldPorts): DashboardRoute[] {
     question: async ({ id, record, added }, visit, details) => ({
       title: 'Release this legal hold?',
       section: holdsSection,
-      text: html`${bdi(added.reason)}, on ${record ? html`the ${record.kind} ${await namedRecord(ports, visit, record)}` : 'the workspace'} (${code(id)}). Anything under no other hold can be erased again, also by the workspace’s retention.`,
+      text: html`${bdi(added.reason)}, on ${record ? html`the ${record.kind} ${(await readCalled(ports, visit, record)).called}` : 'the workspace'} (${code(id)}). Anything under no other hold can be erased again, also by the workspace’s retention.`,
       fields: reasonField(details),
       button: 'Release hold',
       isDangerous: true,

@@ -88,14 +88,17 @@ export async function* shownParts<Item extends SelectedRecord>(
   }
 }
 
-/** Yields all of a list as `shownParts` does; the audit trail also has the request. Rejects with `unavailable`. */
-export async function* recordedParts<Item extends SelectedRecord>(
+/**
+ * Resolves with all of a list as `shownParts` yields it, once the audit trail has the request. Rejects with `unavailable`, and with
+ * `reason_required`.
+ */
+export async function recordedParts<Item extends SelectedRecord>(
   ports: QueryPorts,
   caller: Caller,
   list: SelectedList<Item>,
-): AsyncGenerator<Item[]> {
+): Promise<AsyncGenerator<Item[]>> {
   await recordAccess(ports.eventLog, caller, accessTo(list));
-  yield* shownParts(ports, caller, list);
+  return shownParts(ports, caller, list);
 }
 
 /**

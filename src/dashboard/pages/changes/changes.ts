@@ -252,7 +252,8 @@ async function changesFile({ names, ...ports }: ChangesPorts, visit: Visit): Pro
   const { workspace, caller } = visit;
   const { format, query } = fileAsked(visit);
   const list = changesList(ports.eventLog, caller, selectionOf(query));
-  const body = Readable.from(changesText(recordedParts(ports, caller, list), names, format));
+  const parts = await recordedParts(ports, caller, list);
+  const body = Readable.from(changesText(parts, names, format));
   return { download: { ...typeOf('changes', workspace, format), body } };
 }
 

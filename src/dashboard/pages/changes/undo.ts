@@ -130,11 +130,8 @@ async function undo(ports: ChangesPorts, { form, workspace, caller, notice }: Vi
   const selection = selectionOf(selectionSent(form));
   const from = new Date().toISOString();
   let [done, blocked] = [0, 0];
-  for await (const part of recordedParts(
-    ports,
-    caller,
-    undoList(ports, caller, selection, { dryRun: false }),
-  )) {
+  const plan = undoList(ports, caller, selection, { dryRun: false });
+  for await (const part of await recordedParts(ports, caller, plan)) {
     done += part.filter(({ action }) => written.includes(action)).length;
     blocked += part.filter(({ action }) => action === 'blocked').length;
     if (done >= MOST_UNDONE) break;

@@ -20,7 +20,7 @@ import {
 import { recordsSection } from '../../components/recordTable.ts';
 import { recordPath } from '../../components/urls.ts';
 import { billedSummary, changesSince } from '../records/parts.ts';
-import { type ErasedPorts, namedRecord, orErased } from '../records/shared.ts';
+import { type ErasedPorts, orErased, readCalled } from '../records/shared.ts';
 
 interface AcknowledgePorts extends QueryPorts, ErasedPorts {}
 
@@ -62,7 +62,7 @@ ${input({
   return {
     title: 'Acknowledge these changes?',
     section: recordsSection,
-    text: html`${await namedRecord(ports, visit, readiness.encounter)}. Changes made after the encounter was billed are a finding until it is billed again, or until somebody says why no new claim is needed. Later changes are a new finding.`,
+    text: html`${(await readCalled(ports, visit, readiness.encounter)).called}. Changes made after the encounter was billed are a finding until it is billed again, or until somebody says why no new claim is needed. Later changes are a new finding.`,
     fields: html`${billed ?? html`<p>It has not been billed.</p>`}
 ${isPossible && fields}`,
     button: isPossible ? 'Acknowledge changes' : undefined,

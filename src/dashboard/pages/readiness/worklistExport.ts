@@ -48,14 +48,22 @@ export async function exportWorklist(ports: QueryPorts, visit: Visit): Promise<R
   await requireSelectedRecords(ports.eventLog, workspace, query.selection);
   const { isCurrent, settings } = await readProgress(ports, workspace);
   if (!isCurrent) throw unavailable('list');
+  const lines = exported(ports, visit, query, settings);
+  // What may not be read, or cannot be recorded, is refused while there is no response yet.
+  const { value: first = '' } = await lines.next();
   const today = new Date().toISOString().slice(0, 10);
   return {
     download: {
       type: 'text/csv; charset=utf-8',
       name: `readiness-${workspace}-${today}.csv`,
-      body: Readable.from(exported(ports, visit, query, settings)),
+      body: Readable.from(resumed(first, lines)),
     },
   };
+}
+
+async function* resumed(first: string, others: AsyncIterable<string>): AsyncGenerator<string> {
+  yield first;
+  yield* others;
 }
 
 async function* exported(
@@ -63,7 +71,7 @@ async function* exported(
   { workspace, caller }: Visit,
   { selection, asked }: WorklistQuery,
   settings: RuleSettings,
-): AsyncGenerator<string> {
+): AsyncGenerator<string, undefined> {
   const { eventLog, readModels } = ports;
   let record: typeof recordAccess | typeof recordFurtherAccess = recordAccess;
   let header = csvLine(columns);

@@ -145,13 +145,14 @@ async function fieldPage(ports: FieldPorts, visit: Visit): Promise<Reply> {
   const body = html`${recordCrumbs(workspace, entry, { id, name })}
 <h1>${fieldLabel(field)} of ${name}</h1>
 <p class="muted">Every version of the ${entry.kind} that changed this field, newest first.</p>
-${changeTable(path, history, origins)}
+${changeTable(path, field, history, origins)}
 ${pageLinks(req, { token: history.next_page_token, isShort: history.items.length < CHANGES_A_PAGE })}`;
   return { page: { title: 'History of a field', section: recordsSection, body } };
 }
 
 function changeTable(
   path: string,
+  field: string,
   { items, next_page_token }: ListPage<RecordVersion>,
   origins: ReadonlyMap<number, Html> = new Map(),
 ): Html {
@@ -174,7 +175,7 @@ function changeTable(
         title: 'Change',
         cell: ({ changes }) => {
           const [only, ...others] = changes;
-          return only && others.length === 0 ? changed(only) : changeList(changes);
+          return only?.field === field && others.length === 0 ? changed(only) : changeList(changes);
         },
       },
       { title: 'By', cell: ({ principal }) => who(principal) },

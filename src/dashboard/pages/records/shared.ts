@@ -4,7 +4,11 @@ import { recordStream } from '../../../domain/events/streams.ts';
 import { catalogEntry, referredIds } from '../../../domain/records/catalog.ts';
 import { patient } from '../../../domain/records/kinds/patient.ts';
 import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
-import { type AccessRecorded, recordAccess } from '../../../modules/audit/recordAccess.ts';
+import {
+  type AccessRecorded,
+  recordAccess,
+  recordFurtherAccess,
+} from '../../../modules/audit/recordAccess.ts';
 import { locateErasedBytes, type ScavengePorts } from '../../../modules/erasure/scavenges.ts';
 import type { Readiness } from '../../../modules/readiness/queries.ts';
 import type { CausedFinding, Step } from '../../../modules/readiness/replay.ts';
@@ -172,24 +176,15 @@ export async function readReferredNames(
   return readNames(ports, workspace, referred);
 }
 
-/** Resolves with a record by its name and id; the audit trail has the read of the name. */
-export async function namedRecord(
-  ports: QueryPorts,
-  visit: Visit,
-  record: { kind: string; id: string },
-): Promise<Html> {
-  return (await readCalled(ports, visit, record)).called;
-}
-
-/** Resolves with the same, and with the breadcrumb of a page about the record. */
+/** Resolves with a record by its name and id, and the breadcrumb of a page about it; the audit trail has the read of the name. */
 export async function readCalled(
   ports: QueryPorts,
   { workspace, caller }: Visit,
   { kind, id }: { kind: string; id: string },
 ): Promise<{ called: Html; breadcrumb: Html }> {
   const { names, accesses } = await readNames(ports, workspace, [{ kind, id }]);
-  const [first, ...others] = accesses;
-  if (first) await recordAccess(ports.eventLog, caller, first, ...others);
+  // Another access of the page may have the id of the request.
+  for (const access of accesses) await recordFurtherAccess(ports.eventLog, caller, access);
   const name = names?.nameOf(kind, id);
   return {
     called: name === undefined ? code(id) : html`<strong>${bdi(name)}</strong> ${code(id)}`,
