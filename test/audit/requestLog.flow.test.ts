@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { recordAccess } from '../../src/modules/audit/recordAccess.ts';
 import { type Client, sendBatch, type TestResponse } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
@@ -322,5 +322,28 @@ onEmbeddedEngines(() => {
       });
     });
     expect(appended).toEqual([]);
+  });
+
+  test('an access that a repeat records after midnight is in the audit trail once', async () => {
+    const midnight = Date.UTC(2026, 2, 15);
+    const requestId = uuidv7({ msecs: midnight - 1 });
+    const principal = { type: 'api_key', id: 'key_1' } as const;
+    const first = { workspace: service.workspaceId('clinic'), principal, requestId };
+    const earlier = { eventId: requestId, appended: false };
+    const events = await newEvents(service, async () => {
+      try {
+        vi.useFakeTimers({ toFake: ['Date'], now: midnight - 1 });
+        await recordAccess(service.eventLog, first, { action: 'file.imported' });
+        vi.setSystemTime(midnight + 1);
+        const repeat = { ...first, requestId: uuidv7({ msecs: midnight + 1 }), earlier };
+        await recordAccess(service.eventLog, repeat, { action: 'file.imported' });
+      } finally {
+        vi.useRealTimers();
+      }
+    });
+    expect(events.filter(({ data }) => data.action === 'file.imported').map(({ id }) => id)).toEqual([
+      requestId,
+    ]);
+    expect(earlier.appended).toBe(true);
   });
 });

@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hl7Message } from '../integrations/hl7Messages.ts';
 import { runInWorkspace } from '../support/cli.ts';
@@ -8,7 +9,7 @@ import { fhirPatient, sendFhir } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, newEvents, type TestService } from '../support/service.ts';
 
 /** What a write of each kind of interface answers, in short. */
 type Answers = Record<'rest' | 'batch' | 'judged' | 'fhir' | 'bundle' | 'hl7', string>;
@@ -189,9 +190,28 @@ onEveryEngine((start) => {
       state: 'refused',
       decided: { decision: 'refuse', reason: 'Asked twice' },
     });
+    await choose('allow');
+    const allowed = { ...all('returned'), [ids.rest]: 'allowed', [ids.batch]: 'allowed' };
+    await eventually(async () => expect(await states()).toEqual(allowed));
+    await choose('review');
     // A new patient is stored as ever.
     expect(await inBatch(phi('new'))).toBe('created');
     expect((await service.post('/integration/patients', samples.patient())).status).toBe(200);
+  });
+
+  test('a choice that is set again in a repeat is made once, where its first try was still under way', async () => {
+    const workspace = service.workspaceId('repeated');
+    await service.createKey('repeated');
+    const id = uuidv7();
+    const events = await newEvents(service, async () => {
+      await service.keys.setReturns(workspace, 'review', id);
+      await service.keys.setReturns(workspace, 'allow');
+      await service.keys.setReturns(workspace, 'review', id);
+    });
+    const choices = events
+      .filter(({ type }) => type === 'WorkspaceReturnsSet')
+      .map(({ data }) => data.returns);
+    expect(choices).toEqual(['review', 'allow']);
   });
 
   test('what cannot be decided or set is refused, and appends nothing', async () => {

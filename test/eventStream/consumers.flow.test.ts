@@ -10,7 +10,7 @@ import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eraserIn } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
-import { EventReader, eventsOf } from '../support/log.ts';
+import { EventReader, eventsOf, keyed } from '../support/log.ts';
 import { samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
 import { accessesBy, appendedBy, startFaultyApp, type TestService } from '../support/service.ts';
@@ -67,6 +67,20 @@ onEveryEngine((start) => {
     expect((await client.send('/integration/consumers/warehouse', { method: 'DELETE' })).status).toBe(404);
     const reader = service.as((await service.createKey('named', ['events'])).key);
     expect((await reader.get('/integration/consumers')).body.items).toMatchObject([{ name: 'live' }]);
+  });
+
+  test('a repeat of the removal of a consumer that never was is refused', async () => {
+    const client = service.as((await service.createKey('unknown', ['events'])).key);
+    const away = () => Promise.reject(unavailable('state store'));
+    const faulty = await startFaultyApp(service, { stateStore: { page: away } });
+    const removal = { method: 'DELETE', headers: keyed() };
+    const remove = (to: Client) => to.send('/integration/consumers/nobody', removal);
+    expect((await remove(new Client(faulty.url, client.key))).status).toBe(503);
+    const accesses = await accessesBy(service, async () => {
+      expect((await remove(client)).status).toBe(404);
+    });
+    expect(accesses).toEqual([]);
+    await faulty.stop();
   });
 
   test('a reader that asks for it goes on without a position, also after a restart, at the last one that it sent', async () => {

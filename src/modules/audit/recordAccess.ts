@@ -1,6 +1,11 @@
 import type { AuditEntry } from '../../../projections/auditAggregation.ts';
-import type { JsonObject, Position } from '../../domain/events/event.ts';
-import { type Caller, newActorEvent, newEvent } from '../../domain/events/newEvent.ts';
+import {
+  eventIdTime,
+  type JsonObject,
+  type Position,
+  type RecordedEvent,
+} from '../../domain/events/event.ts';
+import { type Caller, eventIdOf, newActorEvent, newEvent } from '../../domain/events/newEvent.ts';
 import type { DisclosedRange, DisclosureTerms, RefusedLines } from '../../domain/events/payloads.ts';
 import { auditStream } from '../../domain/events/streams.ts';
 import type { FieldFault } from '../../domain/records/schema/faults.ts';
@@ -121,9 +126,17 @@ export interface AccessRecorded extends AccessSubject {
 }
 
 /**
- * Appends one `AccessRecorded` to the workspace's audit stream of the day. Awaited before the data leave the service: nothing is
- * read that could not be recorded in the audit trail. A request that reads several things names them all: the first event has the
- * request's id, the others their own. Returns the position of the first one. Rejects with `unavailable`, and with
+ * Resolves with what an earlier try of the caller's request recorded as its access; undefined if there was no such try, or it recorded
+ * nothing. Rejects with `unavailable` and `unreadable`.
+ */
+export function findPreviousAccess(eventLog: EventLog, caller: Caller): Promise<RecordedEvent | undefined> {
+  return findPreviousAppend(eventLog, accessStreamOf(caller), caller);
+}
+
+/**
+ * Appends one `AccessRecorded` to the workspace's audit stream of the day on which the request began. Awaited before the data leave
+ * the service: nothing is read that could not be recorded in the audit trail. A request that reads several things names them all: the
+ * first event has the request's id, the others their own. Returns the position of the first one. Rejects with `unavailable`, and with
  * `reason_required` where the workspace requires a statement of the purpose and there is none.
  */
 export async function recordAccess(
@@ -132,10 +145,13 @@ export async function recordAccess(
   access: AccessRecorded,
   ...others: AccessRecorded[]
 ): Promise<Position> {
-  const stream = auditStreamOf(caller);
-  const earlier = caller.earlier && (await findPreviousAppend(eventLog, stream, caller));
-  const first =
-    earlier ?? eventLog.append(stream, newEvent(caller, 'AccessRecorded', toData(caller, access)), 'any');
+  const append = () =>
+    eventLog.append(
+      accessStreamOf(caller),
+      newEvent(caller, 'AccessRecorded', toData(caller, access)),
+      'any',
+    );
+  const first = (caller.earlier && (await findPreviousAccess(eventLog, caller))) ?? append();
   await Promise.all([first, ...others.map((other) => recordFurtherAccess(eventLog, caller, other))]);
   return (await first).position;
 }
@@ -147,7 +163,7 @@ export async function recordFurtherAccess(
   access: AccessRecorded,
 ): Promise<void> {
   const event = newActorEvent(caller, caller.workspace, 'AccessRecorded', toData(caller, access));
-  await eventLog.append(auditStreamOf(caller), event, 'any');
+  await eventLog.append(auditStreamOn(caller, Date.now()), event, 'any');
 }
 
 /** Accesses that show nothing. */
@@ -176,6 +192,12 @@ function toData({ disclosedTo, isReasonRequired }: Caller, access: AccessRecorde
   return { ...access, ...(isDisclosed && { disclosed_to: disclosedTo }) };
 }
 
-function auditStreamOf({ workspace }: Caller): string {
-  return auditStream(workspace, new Date().toISOString().slice(0, 10));
+/** The same in each try of a request, also after midnight. */
+function accessStreamOf(caller: Caller): string {
+  return auditStreamOn(caller, eventIdTime(eventIdOf(caller)));
+}
+
+/** The stream of the day of a time, in milliseconds since 1970. */
+function auditStreamOn({ workspace }: Caller, time: number): string {
+  return auditStream(workspace, new Date(time).toISOString().slice(0, 10));
 }

@@ -409,7 +409,7 @@ export class KeyManager {
       const change = decide(known);
       if (change === undefined) return undefined;
       const event = newActorEvent(this.#actor, change.workspace, change.type, change.data);
-      return { ...event, id: change.eventId ?? event.id };
+      return change.eventId === undefined ? event : { ...event, id: change.eventId, isRepeat: true };
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { Caller } from '../../domain/events/newEvent.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
-import { recordAccess } from '../audit/recordAccess.ts';
+import { findPreviousAccess, recordAccess } from '../audit/recordAccess.ts';
 import {
   type ConsumerLag,
   type Consumers,
@@ -68,9 +68,10 @@ export async function removeConsumer(
   caller: Caller,
   name: string,
 ): Promise<void> {
-  const consumer = await consumers.find(caller.workspace, name).catch((error: unknown) => {
+  const consumer = await consumers.find(caller.workspace, name).catch(async (error: unknown) => {
     // An earlier try of the request removed it.
-    if (caller.earlier && error instanceof ServiceError && error.code === 'not_found') return undefined;
+    const isGone = error instanceof ServiceError && error.code === 'not_found';
+    if (isGone && (await findPreviousAccess(eventLog, caller))) return undefined;
     throw error;
   });
   await recordAccess(eventLog, caller, { action: 'consumer.removed', query: { consumer: name } });
