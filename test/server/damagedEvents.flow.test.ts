@@ -1,6 +1,13 @@
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { documentsModel, recordsModel } from '../../projections/records.ts';
+import { returnStream } from '../../src/domain/events/streams.ts';
+import { patient as patientKind } from '../../src/domain/records/kinds/patient.ts';
+import { changesList, recordedPage } from '../../src/modules/audit/changes.ts';
+import { eraseRecord } from '../../src/modules/erasure/erase.ts';
 import { verifyWorkspace } from '../../src/modules/integrity/verify.ts';
+import type { ChangedRecord } from '../../src/modules/records/queries/changes.ts';
+import type { Page } from '../../src/modules/records/queries/paging.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 
 import { hl7Message } from '../integrations/hl7Messages.ts';
@@ -8,6 +15,7 @@ import { linesAsked, nextMoment } from '../support/asOf.ts';
 import { runInWorkspace } from '../support/cli.ts';
 import { answerOf, BATCH, type TestResponse } from '../support/client.ts';
 import { signedIn } from '../support/dashboard.ts';
+import { eraserIn, openErasurePorts } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { eventsOf } from '../support/log.ts';
 import {
@@ -215,5 +223,54 @@ test('changes, a comparison and the plan of an undo name a record with a damaged
   expect(plan).toMatchObject([
     { id: damaged.id, action: 'blocked', problem: 'It has an event that cannot be read.' },
     { id: sound.id, action: 'revert' },
+  ]);
+});
+
+test('pages of changes name a record with a damaged version once', async () => {
+  const { id: principal, key } = await service.createKey('pages', ['write']);
+  const [damaged, sound] = [samples.payer(), samples.payer()];
+  for (const payer of [damaged, sound, { ...damaged, city: 'Omaha' }, { ...damaged, city: 'Lincoln' }])
+    await service.as(key).post(paths.payer, payer);
+  const workspace = service.workspaceId('pages');
+  await damage(`${workspace}.payer-${damaged.id}`, 1);
+  const readModels = await openReadModels(service.config.readModelUrl);
+  const { eventLog } = service;
+  const ports = { eventLog, readModels };
+  const caller = { workspace, principal: { type: 'operator', id: 'root' } as const };
+  const list = changesList(eventLog, { ...caller, requestId: uuidv7() }, { principal });
+  const ids: string[] = [];
+  for (let pageToken: string | undefined, isLast = false; !isLast; ) {
+    const by = { ...caller, requestId: uuidv7() };
+    const page: Page<ChangedRecord> = await recordedPage(ports, by, list, { limit: 1, pageToken });
+    ids.push(...page.items.map(({ id }) => id));
+    pageToken = page.next_page_token ?? undefined;
+    isLast = pageToken === undefined;
+  }
+  expect(ids).toEqual([damaged.id, sound.id]);
+  await readModels.close();
+});
+
+test('a record of whose return something is noted that cannot be read is on the list of those', async () => {
+  const { key } = await service.createKey('returning', ['settings', 'audit', 'write']);
+  const send = (body: object) => service.as(key).post(paths.patient, body);
+  const body = JSON.stringify({ choice: 'review' });
+  const headers = { 'content-type': 'application/json' };
+  expect((await service.as(key).send('/integration/returned', { method: 'PUT', headers, body })).status).toBe(
+    200,
+  );
+  const [patient, other] = [samples.patient(), samples.patient()];
+  const { ports, close } = await openErasurePorts(service);
+  const eraser = { ...eraserIn(service), workspace: service.workspaceId('returning') };
+  for (const { id, ...fields } of [patient, other]) {
+    await send({ id, ...fields });
+    await eraseRecord(ports, eraser, patientKind, id, { reason: 'Asked' });
+  }
+  await close();
+  await service.restart();
+  for (const one of [patient, other]) expect((await send(one)).body.code).toBe('return_pending');
+  await damage(returnStream(service.workspaceId('returning'), 'patient', patient.id), 0);
+  expect((await service.as(key).get('/integration/returned')).body.items).toMatchObject([
+    { id: patient.id, state: 'waiting', refused_at: null, decided: null },
+    { id: other.id, state: 'waiting', decided: null },
   ]);
 });

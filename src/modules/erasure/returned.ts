@@ -132,18 +132,23 @@ async function returnedSince(
   { stream, revision, recordedAt, data }: RecordedEvent,
 ): Promise<ReturnedRecord | undefined> {
   const { kind, record_id: id } = dataAs<RecordErased>(data);
-  const [since, noted = { version: 0 }] = await Promise.all([
+  const [since, found = { version: 0 }] = await Promise.all([
     eventLog.readStream(stream, { from: revision + 1, limit: 1 }).catch(asUnreadable),
-    foldStream(eventLog, returnStream(workspace, kind, id), notedFold(revision + 1)),
+    foldStream(eventLog, returnStream(workspace, kind, id), notedFold(revision + 1)).catch(asUnreadable),
   ]);
+  const isNoted =
+    found instanceof UnreadableError || found.refused !== undefined || found.decided !== undefined;
+  const noted: Omit<Noted, 'version'> = found instanceof UnreadableError ? {} : found;
   // It exists again, whatever its first version says.
   const isUnreadable = since instanceof UnreadableError;
   const next = isUnreadable ? undefined : since[0];
   const isReturned = isUnreadable || (next !== undefined && erasureStep(next) === undefined);
-  if (!isReturned && (next || !(noted.refused ?? noted.decided))) return undefined;
+  if (!isReturned && (next || !isNoted)) return undefined;
   const decided = decidedBy(noted.decided);
+  // Where all return, no decision counts.
+  const counting = choice === 'allow' ? choice : (decided?.decision ?? choice);
   return {
-    ...{ kind, id, state: isReturned ? 'returned' : stateOf[decided?.decision ?? choice] },
+    ...{ kind, id, state: isReturned ? 'returned' : stateOf[counting] },
     ...{ erased_at: recordedAt, refused_at: noted.refused?.recordedAt ?? null },
     returned_at: next?.recordedAt ?? null,
     version: next ? next.revision + 1 : null,

@@ -23,7 +23,6 @@ import {
   selectedOf,
   selector,
   type Unmade,
-  unreadableSubject,
   type WriteSelection,
 } from '../queries/selectedWrites.ts';
 import { receiveFile, removeDocument, uploadDocument } from './documents.ts';
@@ -90,14 +89,14 @@ export function undoWrites(
   const isSelected = selector(selection, caller.requestId);
   return inSelectedStreams(ports.eventLog, caller.workspace, selection, isSelected, {
     after,
-    look(stream, first) {
+    look(stream) {
       const isDocument = kindOfStream(stream) === 'document';
-      const undoing = (isDocument ? undoDocument : undoRecord)(ports, caller, stream, isSelected, dryRun);
-      return undoing.catch((error) => ({
-        ...{ ...unreadableSubject(error, first), version: first.revision + 1, action: 'blocked', fields: [] },
-        problem: 'It has an event that cannot be read.',
-      }));
+      return (isDocument ? undoDocument : undoRecord)(ports, caller, stream, isSelected, dryRun);
     },
+    unreadable: (subject, version) => ({
+      ...{ ...subject, version, action: 'blocked', fields: [] },
+      problem: 'It has an event that cannot be read.',
+    }),
   });
 }
 

@@ -20,7 +20,6 @@ import {
   selector,
   subjectOf,
   type Unmade,
-  unreadableSubject,
   type WriteSelection,
   writeOf,
 } from './selectedWrites.ts';
@@ -76,11 +75,8 @@ function changesInStreams(
 ): AsyncGenerator<ChangedRecord[]> {
   return inSelectedStreams(eventLog, workspace, selection, question.isSelected, {
     after,
-    look: (stream, first) =>
-      streamChanges(eventLog, stream, question).catch((error) => ({
-        ...{ ...unreadableSubject(error, first), unreadable: true },
-        ...{ created: false, erased: false, fields: [] },
-      })),
+    look: (stream) => streamChanges(eventLog, stream, question),
+    unreadable: (subject) => ({ ...subject, unreadable: true, created: false, erased: false, fields: [] }),
   });
 }
 

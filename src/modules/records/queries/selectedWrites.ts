@@ -14,7 +14,7 @@ import { type DocumentState, evolveDocument } from '../../../domain/records/docu
 import { changedFields, evolveRecord, mergeFields, type RecordState } from '../../../domain/records/fold.ts';
 import type { CatalogEntry, RecordFields } from '../../../domain/records/schema/kind.ts';
 import { asUnreadable } from '../../../platform/errors.ts';
-import { type EventLog, followToEnd } from '../../../storage/eventLog.ts';
+import { type EventBatch, type EventLog, followToEnd } from '../../../storage/eventLog.ts';
 import { allInTurns } from './records.ts';
 
 /** Which writes of a workspace are meant: those that meet every condition given. */
@@ -84,30 +84,48 @@ type EventPlace = Pick<RecordedEvent, 'stream' | 'revision' | 'position'>;
 
 /**
  * Calls `look` with each stream whose first selected write, erased ones included, is after the position `after`, in the order of these
- * writes, and with the place of the first one found, and yields what it resolves with, some at a time. An event that cannot be read
- * counts as selected, unless its id was made at another time. The log is read no further than what is asked for needs. Rejects with
- * `unavailable`, and as `look` does.
+ * writes, and yields what it resolves with, some at a time; of a stream with an event that cannot be read, what `unreadable` returns:
+ * `version` is that of its first selected write. An event that cannot be read counts as selected, unless its id was made at another
+ * time. The log is read no further than what is asked for needs. Rejects with `unavailable`, and as `look` does.
  */
 export async function* inSelectedStreams<Found extends SelectedRecord>(
   eventLog: EventLog,
   workspace: string,
   { kinds = subjectKinds, since, until }: WriteSelection,
   isSelected: Selector,
-  { after, look }: { after: Position; look(stream: string, first: EventPlace): Promise<Found | undefined> },
+  {
+    after,
+    look,
+    unreadable: unreadableOf,
+  }: {
+    after: Position;
+    look(stream: string): Promise<Found | undefined>;
+    unreadable(subject: SelectedRecord, version: number): Found;
+  },
 ): AsyncGenerator<Found[]> {
   const filter = { streamPrefixes: kinds.map((kind) => `${workspace}.${kind}-`) };
   const known = new Set<string>();
   const [begin, end] = [Date.parse(since ?? '1970-01-01'), Date.parse(until ?? '9999-12-31')];
   const mayBeMadeThen = (made: number) => made === 0 || (made >= begin && made <= end);
-  for await (const { events, unreadable = [] } of followToEnd(eventLog, { after, filter })) {
-    const selected: EventPlace[] = events.filter((event) => isOrErased(event, isSelected));
-    const places = selected.concat(unreadable.filter(({ id }) => mayBeMadeThen(eventIdTime(id))));
-    const firsts = places
+  const placesIn = ({ events, unreadable = [] }: EventBatch): EventPlace[] => [
+    ...events.filter((event) => isOrErased(event, isSelected)),
+    ...unreadable.filter(({ id }) => mayBeMadeThen(eventIdTime(id))),
+  ];
+  const unreadable = async (error: unknown, { stream, position, revision }: EventPlace) => {
+    asUnreadable(error);
+    // What cannot be folded does not say where its first selected write is: an earlier page may have it.
+    if (await hasPlaceUpTo(eventLog, after, stream, placesIn)) return undefined;
+    return unreadableOf({ ...subjectOf(stream), first: position, versions: [] }, revision + 1);
+  };
+  for await (const batch of followToEnd(eventLog, { after, filter })) {
+    const firsts = placesIn(batch)
       .toSorted((one, other) => one.position - other.position)
       .filter(({ stream }) => !known.has(stream) && known.add(stream));
     for (let from = 0; from < firsts.length; from += WAVE) {
       const wave = firsts.slice(from, from + WAVE);
-      const found = await allInTurns(wave, (first) => look(first.stream, first));
+      const found = await allInTurns(wave, (first) =>
+        look(first.stream).catch((error) => unreadable(error, first)),
+      );
       yield found.filter((one) => one !== undefined).filter(({ first }) => first > after);
       await nextTurn();
     }
@@ -122,10 +140,21 @@ export function subjectOf(stream: string): Pick<SelectedRecord, 'kind' | 'id' | 
   return { kind, id, document_id };
 }
 
-/** Returns what is known of a stream with an event that cannot be read; rethrows any other error. `first`: its first selected write. */
-export function unreadableSubject(error: unknown, { stream, position }: EventPlace): SelectedRecord {
-  asUnreadable(error);
-  return { ...subjectOf(stream), first: position, versions: [] };
+/** Whether a stream has one of the places up to a position. */
+async function hasPlaceUpTo(
+  eventLog: EventLog,
+  end: Position,
+  stream: string,
+  placesIn: (batch: EventBatch) => EventPlace[],
+): Promise<boolean> {
+  if (end === 0) return false;
+  // Streams of other records may begin with the same name.
+  const isOne = (place: EventPlace) => place.stream === stream && place.position <= end;
+  for await (const batch of followToEnd(eventLog, { after: 0, filter: { streamPrefixes: [stream] } })) {
+    if (placesIn(batch).some(isOne)) return true;
+    if (batch.position >= end) return false;
+  }
+  return false;
 }
 
 /** Whether an event is a selected write, or says that one was erased. */
