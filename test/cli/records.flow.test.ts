@@ -152,6 +152,22 @@ test('a service that limits requests is waited for, and one that is none is name
   await receiver.close();
 });
 
+test('a service that asks for more patience than a command has is not waited for', async () => {
+  let requests = 0;
+  const receiver = await Receiver.listen((_req, res) => {
+    requests += 1;
+    res.writeHead(503, { 'retry-after': '600' }).end('{"error":"Behind."}');
+  });
+  const url = `http://127.0.0.1:${receiver.port}`;
+  const env = { CHARTLEDGER_API_KEY: generateApiKey() };
+  expect(await runCli(['reconcile', 'package.json', '--url', url], { env })).toEqual({
+    ...{ code: 1, stdout: '' },
+    stderr: `The service at ${url} cannot respond at the moment (503): Behind.\n`,
+  });
+  expect(requests).toBe(1);
+  await receiver.close();
+});
+
 test('a service that cannot respond yet is asked again when it says so', async () => {
   let requests = 0;
   const receiver = await Receiver.listen((_req, res) => {

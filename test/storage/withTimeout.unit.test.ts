@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { attempt } from '../../src/storage/engines/eventstoredb/drivers/driver.ts';
 import { withTimeout } from '../../src/storage/engines/shared.ts';
 
 /** Holds the loop up. */
@@ -29,4 +30,38 @@ test('an answer that came while the loop was held up is not late', async () => {
 
 test('what does not answer is given up', async () => {
   await expect(withTimeout(40, new Promise(() => undefined))).rejects.toThrow('no answer within 40 ms');
+});
+
+test('a call to EventStoreDB that failed after the loop was held up is tried again', async () => {
+  let now = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  let tries = 0;
+  const call = async () => {
+    tries += 1;
+    if (tries > 1) return 'answer';
+    now += 60_000;
+    throw new Error('The connection was closed.');
+  };
+  try {
+    expect(await attempt({ patienceMs: 5_000 }, call)).toBe('answer');
+  } finally {
+    clock.mockRestore();
+  }
+});
+
+test('a server of EventStoreDB that refuses each call is given up after the time that its URL allows', async () => {
+  let now = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  let tries = 0;
+  const call = async () => {
+    tries += 1;
+    now += 1_500;
+    throw new Error('The connection was closed.');
+  };
+  try {
+    await expect(attempt({ patienceMs: 5_000 }, call)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(tries).toBe(4);
+  } finally {
+    clock.mockRestore();
+  }
 });

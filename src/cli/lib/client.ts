@@ -103,8 +103,8 @@ export class ServiceClient {
 
   /**
    * Returns the response to a GET request, or to a POST if there is a body, with status 200; waits as long as a service that
-   * limits requests, or cannot respond at the moment, says. Rejects with `ServiceAway`, with `CommandError` when the service refuses, and with an `AbortError`
-   * after a signal.
+   * limits requests says, and for one that cannot respond at the moment within its patience. Rejects with `ServiceAway`, with
+   * `CommandError` when the service refuses, and with an `AbortError` after a signal.
    */
   async get(
     path: string,
@@ -115,7 +115,9 @@ export class ServiceClient {
       if (value !== undefined) search.set(name, String(value));
     }
     const url = `${this.#address}${path}?${search.toString()}`;
-    for (let waited = 0; ; ) {
+    let awaySince: number | undefined;
+    let isSaid = false;
+    for (;;) {
       const sent = lines ? { type: 'application/x-ndjson', content: Readable.toWeb(lines()) } : jsonOf(body);
       const response = await this.#fetch(url, accept, sent, signal);
       if (response.status === 200) return response;
@@ -124,14 +126,18 @@ export class ServiceClient {
       const seconds = retryAfterSeconds(told);
       const refusal = this.#refusal(response.status, refused?.error);
       if (response.status === 429) {
+        awaySince = undefined;
         terminal().stderr.write(`The service limits requests; continuing in ${seconds} s.\n`);
       } else {
         const { patience = 0 } = this.#options;
-        if (response.status !== 503 || told === null || waited >= patience) throw refusal;
+        awaySince ??= performance.now();
+        const waited = (performance.now() - awaySince) / 1_000;
+        if (response.status !== 503 || told === null || waited + seconds > patience) throw refusal;
         // A projector that catches up takes moments.
-        if (waited < QUIET_SECONDS && waited + seconds >= QUIET_SECONDS)
+        if (!isSaid && waited + seconds >= QUIET_SECONDS) {
           terminal().stderr.write(`${refusal.message} It is asked again.\n`);
-        waited += seconds;
+          isSaid = true;
+        }
       }
       await this.#wait(seconds, signal);
     }

@@ -60,19 +60,22 @@ export async function attempt<Result>(
   { patienceMs }: { readonly patienceMs: number },
   call: (waiting: Waiting) => Promise<Result>,
 ): Promise<Result> {
-  const deadline = performance.now() + patienceMs;
+  let leftMs = patienceMs;
   let cause: unknown = new Error('no answer');
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    const ms = Math.min(TIMEOUT_MS, leftMs);
+    const begun = performance.now();
     try {
-      return await within(Math.min(TIMEOUT_MS, Math.max(0, deadline - performance.now())), call);
+      return await within(ms, call);
     } catch (error) {
       if (error instanceof ServiceError) throw error;
       const refusal = lastingRefusal(error);
       if (refusal) throw refusal;
       if (error !== expired) cause = error;
       const problem = credentialsProblem(cause);
-      if (problem !== undefined || performance.now() + pause >= deadline)
-        throw unavailable('event log', cause, problem);
+      // What held this process up counts no longer than a call may take: another try remains.
+      leftMs -= Math.min(ms, performance.now() - begun) + pause;
+      if (problem !== undefined || leftMs <= 0) throw unavailable('event log', cause, problem);
     }
     await sleep(pause);
   }
