@@ -456,7 +456,8 @@ const pageSchema = pageOf(itemSchema)
       .meta({
         description:
           'How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, ' +
-          '`billed`, `assigned_to`, `answered` and the days is used as a filter, and with `as_of`',
+          '`billed`, `assigned_to`, `answered` and the days is used as a filter, with `filing_from` and `filing_to`, ' +
+          'and with `as_of`',
       }),
     progress: progressSchema,
   })

@@ -52,9 +52,12 @@ async function set({
 }: SetOptions): Promise<void> {
   if (dates === undefined && zipAreas === undefined && !withoutZipAreas)
     throw new CommandError('Name what to set: --dates, --zip-areas or --without-zip-areas.');
-  const areas = zipAreas && (await ofFile(zipAreas, () => readZipAreas(createReadStream(zipAreas))));
+  const areas =
+    zipAreas === undefined
+      ? undefined
+      : await ofFile(zipAreas, () => readZipAreas(createReadStream(zipAreas)));
   await withWorkspace(workspace, async ({ eventLog, caller }) => {
-    const zip_areas = withoutZipAreas ? [] : areas || undefined;
+    const zip_areas = withoutZipAreas ? [] : areas;
     await setDeidentification(eventLog, caller, { dates, determination, zip_areas });
     for (const line of summaryOf(await readDeidentification(eventLog, workspace))) writeLine(line);
     writeLine('This applies to the events that are recorded from now on.');

@@ -6,8 +6,8 @@ const PARTS = 8;
 
 /**
  * Begins a time limit for an answer over the network, and calls back when it is over; returns a function that ends it. A loop that is
- * held up, by other work of this process or by a machine that does not let it run, uses up no more than an eighth, however long: after that, Node runs
- * timers before it looks at what has arrived, so a single timer would end a wait for what is there already.
+ * held up, by other work of this process or by a machine that does not let it run, uses up no more than an eighth, however long: after
+ * that, Node runs timers before it looks at what has arrived, so a single timer would end a wait for what is there already.
  */
 export function beginTimeout(ms: number, onOver: () => void): () => void {
   let left = PARTS;

@@ -1506,7 +1506,7 @@ class WorklistCountsStates(TypedDict):
 
 
 class WorklistCounts(TypedDict):
-    """How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter, and with `as_of`"""
+    """How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter, with `filing_from` and `filing_to`, and with `as_of`"""
 
     # Encounters in each state; with the filter `rule`, only those with a finding of that rule
     states: WorklistCountsStates
@@ -1538,7 +1538,7 @@ class Worklist(TypedDict):
     items: list[WorklistItem]
     # Pass it as `page_token` to get the next page; `null` on the last page
     next_page_token: str | None
-    # How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter, and with `as_of`
+    # How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter, with `filing_from` and `filing_to`, and with `as_of`
     counts: WorklistCounts | None
     # How up to date the list is
     progress: WorklistProgress

@@ -4382,7 +4382,7 @@ export interface components {
             items: components["schemas"]["WorklistItem"][];
             /** @description Pass it as `page_token` to get the next page; `null` on the last page */
             next_page_token: string | null;
-            /** @description How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter, and with `as_of` */
+            /** @description How many there are. `null` if more than one of `owner`, `payer_id`, `facility_id`, `provider_id`, `billed`, `assigned_to`, `answered` and the days is used as a filter, with `filing_from` and `filing_to`, and with `as_of` */
             counts: {
                 /** @description Encounters in each state; with the filter `rule`, only those with a finding of that rule */
                 states: {

@@ -119,7 +119,7 @@ export class MongoConnection {
       const result = await withTimeout(
         callMs,
         this.#connected().then(() => {
-          // Nothing is written for a caller who has been refused.
+          // Nothing is begun for a caller who has been refused.
           if (isGivenUp) throw new NoAnswer('given up');
           return work(this.db);
         }),
