@@ -20,8 +20,8 @@ const PATIENCE_SECONDS = 120;
 const QUIET_SECONDS = 10;
 
 /** Returns the seconds that a 429 or 503 response asks to wait. */
-export function retryAfterSeconds(told: number | string | null | undefined): number {
-  const value = Number(told ?? Number.NaN);
+export function retryAfterSeconds(retryAfter: number | string | null | undefined): number {
+  const value = Number(retryAfter ?? Number.NaN);
   return value > 0 && Number.isFinite(value) ? value : DEFAULT_PAUSE_SECONDS;
 }
 
@@ -122,8 +122,8 @@ export class ServiceClient {
       const response = await this.#fetch(url, accept, sent, signal);
       if (response.status === 200) return response;
       const refused = refusedSchema.safeParse(parseJson(await response.text().catch(() => ''))).data;
-      const told = refused?.retryAfter ?? response.headers.get('retry-after');
-      const seconds = retryAfterSeconds(told);
+      const retryAfter = refused?.retryAfter ?? response.headers.get('retry-after');
+      const seconds = retryAfterSeconds(retryAfter);
       const refusal = this.#refusal(response.status, refused?.error);
       if (response.status === 429) {
         awaySince = undefined;
@@ -132,7 +132,7 @@ export class ServiceClient {
         const { patience = 0 } = this.#options;
         awaySince ??= performance.now();
         const waited = (performance.now() - awaySince) / 1_000;
-        if (response.status !== 503 || told === null || waited + seconds > patience) throw refusal;
+        if (response.status !== 503 || retryAfter === null || waited + seconds > patience) throw refusal;
         // A projector that catches up takes moments.
         if (!isSaid && waited + seconds >= QUIET_SECONDS) {
           terminal().stderr.write(`${refusal.message} It is asked again.\n`);
