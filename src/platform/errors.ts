@@ -112,6 +112,11 @@ export class ServiceError extends Error {
   }
 }
 
+/** Returns the error for what is wrong with one field of a form; `message` is a sentence that stands for itself. */
+export function invalidField(field: string, message: string): ServiceError {
+  return new ServiceError('validation_failed', message, { details: [{ field, message }] });
+}
+
 /** Returns the error for something that does not exist where the caller may look; `title` names it: `Patient`. */
 export function notFound(title: string): ServiceError {
   return new ServiceError('not_found', `${title} not found.`);

@@ -28,9 +28,11 @@ describe('the setup link', () => {
     };
     const appended = await tests.events(async () => {
       await fill(password, `${password}x`);
-      expect(await page.getByText('The passwords do not match.').count()).toBe(1);
+      expect(await page.getByRole('link', { name: 'The passwords do not match.' }).count()).toBe(1);
       await fill('too short', 'too short');
-      expect(await page.getByText('A password must have at least 12 characters.').count()).toBe(1);
+      expect(
+        await page.getByRole('link', { name: 'A password must have at least 12 characters.' }).count(),
+      ).toBe(1);
       expect(await page.getByLabel('Password', { exact: true }).inputValue()).toBe('');
       await expectAccessible(page);
       await takePictures(page, 'setup');

@@ -58,7 +58,7 @@ test(
     await takePictures(page, 'record-hold');
     const refused = await appendedBy(service, async () => {
       await answer('Hold patient', ' ');
-      await page.getByRole('alert').filter({ hasText: 'reason must have 1 to 1000 characters' }).waitFor();
+      await page.getByRole('alert').filter({ hasText: 'Reason must have 1 to 1000 characters' }).waitFor();
     });
     expect(refused).toEqual([]);
     const added = await changesBy(service, async () => {

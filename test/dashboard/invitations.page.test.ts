@@ -61,9 +61,9 @@ describe('an invitation in the dashboard', () => {
     };
     const accepted = await tests.events(async () => {
       await fill(password, `${password}x`);
-      expect(await theirs.getByText('The passwords do not match.').count()).toBe(1);
+      expect(await theirs.getByRole('link', { name: 'The passwords do not match.' }).count()).toBe(1);
       await fill('aaaaaaaaaaaa');
-      expect(await theirs.getByText('easy to guess').count()).toBe(1);
+      expect(await theirs.getByRole('link', { name: 'easy to guess' }).count()).toBe(1);
       await fill(password);
       await theirs.getByText(name).first().waitFor();
     });

@@ -26,15 +26,17 @@ describe('a form that was refused', () => {
     await plain.getByLabel('Password').fill('not the password');
     await plain.getByRole('button', { name: 'Sign in', exact: true }).click();
     expect(await plain.title()).toBe('Error: Sign in · Chartledger');
-    expect(await focused(plain).textContent()).toBe('Incorrect name or password.');
+    expect(await focused(plain).innerText()).toMatch(/^There is a problem\s+Incorrect name or password\.$/);
 
     await page.goto('/dashboard/users/new');
     await page.getByLabel('Name').fill('x'.repeat(300));
     await page.getByLabel('All workspaces').check();
     await page.getByRole('button', { name: 'Invite user' }).click();
     expect(await page.title()).toBe('Error: Invite user · Chartledger');
-    expect(await focused(page).getAttribute('name')).toBe('name');
+    expect(await focused(page).getAttribute('role')).toBe('alert');
     await expectAccessible(page);
+    await page.getByRole('link', { name: 'The name of a user must have 1 to 100 characters.' }).click();
+    expect(await focused(page).getAttribute('name')).toBe('name');
   });
 });
 

@@ -87,7 +87,7 @@ test(
       await page.getByRole('alert').filter({ hasText: 'is not the ID of the patient' }).waitFor();
       expect(await page.getByLabel('Reason').inputValue()).toBe(REASON);
       await answer('patient', patient.id, ' ');
-      await page.getByRole('alert').filter({ hasText: 'reason must have 1 to 1000 characters' }).waitFor();
+      await page.getByRole('alert').filter({ hasText: 'Reason must have 1 to 1000 characters' }).waitFor();
       await expectAccessible(page);
       await answer('patient', patient.id);
       await page.getByRole('alert').filter({ hasText: '1 encounter still refers to it.' }).waitFor();

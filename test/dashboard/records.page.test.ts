@@ -50,7 +50,7 @@ describe('finding a record', () => {
       await page.getByLabel('Kinds of records').getByRole('link', { name: 'Patients' }).click();
       await page.getByLabel('ID', { exact: true }).fill(payer.id);
       await page.getByRole('button', { name: 'Show' }).click();
-      await page.getByText('There is no patient with this ID.').waitFor();
+      await page.getByRole('link', { name: 'There is no patient with this ID.' }).waitFor();
       expect(await page.getByLabel('ID', { exact: true }).inputValue()).toBe(payer.id);
       await expectAccessible(page);
       await takePictures(page, 'records-find');

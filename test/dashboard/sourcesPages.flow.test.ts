@@ -127,9 +127,9 @@ onEmbeddedEngines((start) => {
     expect(refused.page).toContain('value="Omaha"');
     const foreign = await send('/new', { id: 'epic', format: 'fhir', key: 'key_none' });
     expect(foreign).toMatchObject({ status: 400, events: [] });
-    expect(foreign.messages).toEqual({ key: 'must be the id of an API key of the workspace' });
+    expect(foreign.messages).toEqual({ key: 'Must be the id of an API key of the workspace.' });
     const again = await send('/new', { id: 'lab', format: 'fhir' });
-    expect(again).toMatchObject({ status: 400, messages: { id: 'is used by another source' }, events: [] });
+    expect(again).toMatchObject({ status: 400, messages: { id: 'Is used by another source.' }, events: [] });
     const second = await send('/new', { id: 'lab-2', format: 'hl7v2' });
     expect(second).toMatchObject({ status: 409, events: [] });
     expect(second.page).toContain('Source lab, of the format hl7v2, is already the default for this format');
@@ -149,9 +149,9 @@ onEmbeddedEngines((start) => {
     const form = (await admin.get(`${root}/lab/edit`)).text;
     expect(form).toContain('&quot;OBV&quot;: &quot;observation&quot;');
     for (const [text, message] of [
-      ['OBV', 'It must be an object.'],
-      ['{"visit_id": "PV1-3"}', 'visit_id must be one of PV1-19, PV1-50, PID-18.'],
-      ['{"payer": "A"}', 'payer is not a known option; the options are'],
+      ['OBV', 'Must be an object.'],
+      ['{"visit_id": "PV1-3"}', '&quot;visit_id&quot; must be one of PV1-19, PV1-50, PID-18.'],
+      ['{"payer": "A"}', '&quot;payer&quot; is not a known option; the options are'],
     ] as const) {
       const refused = await send('/lab/edit', { format: 'hl7v2', mapping: text });
       expect(refused).toMatchObject({ status: 400, events: [] });

@@ -42,7 +42,7 @@ test('an app is set up on the account’s page; then a sign-in takes its code', 
   const appended = await tests.events(async () => {
     await page.getByLabel('Code').fill('000000');
     await page.getByRole('button', { name: 'Turn on' }).click();
-    expect(await page.getByText('This is not the current code').count()).toBe(1);
+    expect(await page.getByRole('link', { name: 'This is not the current code' }).count()).toBe(1);
     await page.getByLabel('Code').fill(await app.code());
     await page.getByRole('button', { name: 'Turn on' }).click();
     expect(await heading(page)).toBe('Two-factor sign-in is on');

@@ -103,11 +103,11 @@ test('what is wrong with a form is said beside its fields, and what was typed st
   const taken = await dashboard.createUser('viewer');
   const appended = await events(async () => {
     await inviteByForm(taken.name.toUpperCase(), 'compliance');
-    expect(await page.getByText('A user with that name already exists.').count()).toBe(1);
+    expect(await page.getByRole('link', { name: 'A user with that name already exists.' }).count()).toBe(1);
     expect(await page.getByLabel('Role').inputValue()).toBe('compliance');
     await expectAccessible(page);
     await inviteByForm('x'.repeat(101), 'viewer');
-    expect(await page.getByText('must have 1 to 100 characters').count()).toBe(1);
+    expect(await page.getByRole('link', { name: 'must have 1 to 100 characters' }).count()).toBe(1);
     expect(await page.getByLabel('Name').inputValue()).toBe('x'.repeat(101));
   });
   expect(appended).toEqual([]);

@@ -189,7 +189,7 @@ describe('the pages of webhooks', () => {
       await page.getByLabel('chartledger.patient.upserted.v1').check();
       await button('Create webhook').click();
       expect(await heading()).toBe('Create webhook');
-      expect(await page.locator('#url-error').textContent()).toBe('must not contain a fragment (#)');
+      expect(await page.locator('#url-error').textContent()).toBe('Must not contain a fragment (#).');
       expect(await page.getByLabel('Payer', { exact: true }).isChecked()).toBe(true);
       await page.getByLabel('URL').fill(hookUrl());
       await button('Create webhook').click();
@@ -198,7 +198,7 @@ describe('the pages of webhooks', () => {
       await page.getByLabel('Start').selectOption('with the first event since a given time');
       await page.getByLabel('Time (UTC)').fill('2999-01-01T00:00');
       await button('Create webhook').click();
-      expect(await page.locator('#start-error').textContent()).toBe('must not be in the future');
+      expect(await page.locator('#start-error').textContent()).toBe('Must not be in the future.');
       await expectAccessible(page);
     });
     expect(events).toEqual([]);

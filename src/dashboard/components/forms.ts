@@ -1,3 +1,4 @@
+import { raw } from 'hono/html';
 import type { Caller } from '../../domain/events/newEvent.ts';
 import {
   type DisclosureTerms,
@@ -8,7 +9,8 @@ import {
 } from '../../domain/events/payloads.ts';
 import { parseTerms, withTerms } from '../../modules/audit/disclosureTerms.ts';
 import type { Role } from '../../modules/auth/users.ts';
-import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
+import { type FieldMessage, invalidField } from '../../platform/errors.ts';
+import { fieldLabel } from './labels.ts';
 import { searchPath } from './layout.ts';
 import {
   admins,
@@ -51,9 +53,14 @@ export interface InputField extends Field {
   suggestions?: readonly { value: string; text: string }[] | undefined;
 }
 
-/** Returns the message about a field, if there is one. */
-export function messageOf(details: readonly FieldMessage[] | undefined, field: string): string | undefined {
-  return details?.find((detail) => detail.field === field)?.message;
+/** Returns the message about a field, or about an item of the list in it, if there is one. */
+export function messageOf(details: readonly FieldMessage[] = [], field: string): string | undefined {
+  for (const { field: named, message } of details) {
+    if (named === field) return message;
+    const item = named.startsWith(`${field}.`) ? named.slice(field.length + 1) : '';
+    if (/^\d+$/.test(item)) return `item ${Number(item) + 1} ${message}`;
+  }
+  return undefined;
 }
 
 /** Returns what the reader typed into fields with that name earlier; undefined: nothing. */
@@ -117,43 +124,95 @@ export function checkboxes(name: string, legend: string, choices: readonly Choic
   const { typed } = viewerPreferences();
   // A form in which no box is ticked is sent without the name.
   const ticked = typed && valuesOf(typed, name);
-  return html`<fieldset>
+  return html`<fieldset${error && html` aria-describedby="${name}-error"`}>
 <legend>${legend}</legend>
 ${choices.map(
-  ({ value, text, hint, isChecked }) =>
-    html`<label><input type="checkbox" name="${name}" value="${value}"${(ticked?.includes(value) ?? isChecked) && html` checked`}> ${text}${
+  ({ value, text, hint, isChecked }, at) =>
+    html`<label><input type="checkbox"${at === 0 && html` id="${name}"`} name="${name}" value="${value}"${(ticked?.includes(value) ?? isChecked) && html` checked`}> ${text}${
       hint && html` <small class="muted">${hint}</small>`
     }</label>`,
 )}
-${error && html`<small class="error">${error}</small>`}
+${fieldError({ name, label: legend, error })}
 </fieldset>`;
 }
 
+/** Stands in a page for the summary of what is wrong, until the fields after it are known. */
+const SUMMARY = '<!--error summary-->';
+
 /**
- * Returns what is wrong with a form as a whole. The first of everything marked as wrong has the focus when the page
- * is loaded.
+ * Returns the place of the summary of what is wrong with a form, before its fields: `withErrorSummary` fills it. It has
+ * the focus when the page is loaded.
  */
-export function formError(text: string | undefined): Html {
-  return html`${text && html`<p class="error" role="alert" tabindex="-1" autofocus>${text}</p>`}`;
+export function formError(refusal: Omit<Refusal, 'status'> | string | undefined): Html {
+  const { errors } = viewerPreferences();
+  if (refusal === undefined || errors === undefined) return html``;
+  errors.refusal = typeof refusal === 'string' ? { text: refusal, details: [] } : refusal;
+  return raw(SUMMARY) as Html;
+}
+
+/**
+ * Returns a page with the summary of what is wrong with its form: each marked field is named once, as the form names it, and
+ * linked; what is wrong with none of them follows.
+ */
+export function withErrorSummary(page: Html): Html {
+  const { refusal, fields } = viewerPreferences().errors ?? { fields: [] };
+  const parts = String(page).split(SUMMARY);
+  if (refusal === undefined || parts.length === 1) return page;
+  const { text, details } = refusal;
+  const isOf = (name: string) => details.some(({ field }) => field === name);
+  // A form may have another name for a field, or several problems in one.
+  const renamed = fields.filter(({ id }) => !isOf(id));
+  const others = details.filter(
+    ({ field, message }) =>
+      !fields.some(({ id }) => id === field) && !renamed.some((one) => one.message.includes(message)),
+  );
+  const lines = [
+    ...fields.map(({ id, label, message }) => html`<li><a href="#${id}">${named(label, message)}</a></li>`),
+    ...others.map(({ field, message }) => html`<li>${named(fieldLabel(field), message)}</li>`),
+  ];
+  const summary = html`<div class="error-summary" role="alert" tabindex="-1" autofocus>
+<h2>There is a problem</h2>
+${text && html`<p>${text}</p>`}
+${lines.length > 0 && html`<ul>${lines}</ul>`}
+</div>`;
+  const [before = '', ...after] = parts;
+  return raw(`${before}${summary}${after.join('')}`) as Html;
+}
+
+/** Returns a message that says which field it is about; one that is a sentence already does. */
+function named(label: string, message: string): string {
+  return sentence(/^[\p{Lu}"]/u.test(message) ? message : `${label} ${message}`);
+}
+
+/** Returns a message as a sentence. */
+function sentence(message: string): string {
+  const text = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.?!]$/.test(text) ? text : `${text}.`;
+}
+
+/** Returns what is wrong with a field, below it; it is in the summary as well. */
+function fieldError({ name, label, error }: Field): Html {
+  if (error) viewerPreferences().errors?.fields.push({ id: name, label, message: error });
+  return html`${error && html`<small class="error" id="${name}-error">${sentence(error)}</small>`}`;
 }
 
 function describedBy({ name, hint, error }: Field): Html {
   const ids = [error && `${name}-error`, hint && `${name}-hint`].filter(Boolean).join(' ');
-  return html`${error && html` aria-invalid="true" autofocus`}${ids && html` aria-describedby="${ids}"`}`;
+  return html`${error && html` aria-invalid="true"`}${ids && html` aria-describedby="${ids}"`}`;
 }
 
-function notes({ name, hint, error }: Field): Html {
-  return html`${error && html`<small class="error" id="${name}-error">${error}</small>`}${
-    hint && html`<small id="${name}-hint">${hint}</small>`
-  }`;
+function notes(field: Field): Html {
+  const { name, hint } = field;
+  return html`${fieldError(field)}${hint && html`<small id="${name}-hint">${hint}</small>`}`;
 }
 
-/** Returns the search form, filled in with what was sent; `problem` is what is wrong with its text. */
-export function searchForm({ workspace, csrf }: Visit, text = '', problem?: string): Html {
-  return html`<form method="post" action="/dashboard${searchPath(workspace)}" class="find" aria-label="Search">
+/** Returns the search form, filled in with what was sent. */
+export function searchForm({ workspace, csrf }: Visit, text = '', refusal?: Refusal): Html {
+  return html`${formError(refusal)}<form method="post" action="/dashboard${searchPath(workspace)}" class="find" aria-label="Search">
 ${csrf}
 ${input({
-  ...{ name: 'q', label: 'Search for', type: 'search', value: text, error: problem, autocomplete: 'off' },
+  ...{ name: 'q', label: 'Search for', type: 'search', value: text, autocomplete: 'off' },
+  error: messageOf(refusal?.details, 'q'),
   hint: 'Names, dates of birth, phone numbers, e-mail addresses, IDs and parts of them, NPIs, policy numbers, file names; IDs of refused requests, control IDs of messages.',
 })}
 <button type="submit">Search</button>
@@ -230,12 +289,12 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
         try {
           return await make(subject, visit);
         } catch (error) {
-          const { text, status, details } = problemOf(error);
+          const refusal = problemOf(error);
           // What was answered stays in the fields.
           const asked = await forReader({ ...viewerPreferences(), typed: visit.form }, () =>
-            question(subject, visit, details),
+            question(subject, visit, refusal.details),
           );
-          return { page: { ...questionPage(asked, visit, text), status } };
+          return { page: { ...questionPage(asked, visit, refusal), status: refusal.status } };
         }
       },
     },
@@ -243,7 +302,7 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
 }
 
 /** Its form is sent to the address of the page. */
-function questionPage(asked: Confirmation, { csrf }: Visit, error?: string): Page {
+function questionPage(asked: Confirmation, { csrf }: Visit, refusal?: Refusal): Page {
   const { title, name, section, breadcrumb, text, fields, button, isDangerous, back } = asked;
   return {
     title,
@@ -251,7 +310,7 @@ function questionPage(asked: Confirmation, { csrf }: Visit, error?: string): Pag
     body: html`${breadcrumb}
 <h1>${withName(title, name)}</h1>
 <p>${text}</p>
-${formError(error)}
+${formError(refusal)}
 <form method="post">${csrf}
 ${fields}
 <div class="actions">${button && html`<button type="submit"${isDangerous && html` class="danger"`}>${button}</button>`}
@@ -288,14 +347,16 @@ interface FilterForm {
   limits: Readonly<Record<string, unknown>>;
   /** Closed at first on a desktop as well, not only on a phone. */
   isFolded?: boolean;
-  /** It is to be filled in first, or is shown again for what is wrong with a field. */
-  isOpen: boolean;
+  /** It is to be filled in first. */
+  isOpen?: boolean;
+  /** What was wrong with what was sent. */
+  refusal?: Refusal | undefined;
 }
 
-/** Returns the form above a list that filters it. Where it is closed, its button has the number of limits. */
-export function filterForm({ path, fields, limits, isFolded = false, isOpen }: FilterForm): Html {
+/** Returns the form above a list that filters it, below what was wrong with it. Where it is closed, its button has the number of limits. */
+export function filterForm({ path, fields, limits, isFolded = false, isOpen, refusal }: FilterForm): Html {
   const count = Object.values(limits).filter((value) => value !== undefined && value !== '').length;
-  return html`<details class="filters no-print${isFolded && ' folded'}"${isOpen && html` open`}><summary role="button" class="outline secondary">Filter${count > 0 && ` (${count})`}</summary>
+  return html`${formError(refusal)}<details class="filters no-print${isFolded && ' folded'}"${(isOpen || refusal) && html` open`}><summary role="button" class="outline secondary">Filter${count > 0 && ` (${count})`}</summary>
 <form method="get" action="${path}">
 <div class="filter-fields">
 ${fields}
@@ -322,8 +383,7 @@ ${input({ ...field, name: 'again', label: 'Confirm password', error: messageOf(r
 export function repeatedPassword(form: Visit['form']): string {
   const password = passwordOf(form, 'password');
   if (password === passwordOf(form, 'again')) return password;
-  const message = 'The passwords do not match.';
-  throw new ServiceError('validation_failed', message, { details: [{ field: 'again', message }] });
+  throw invalidField('again', 'The passwords do not match.');
 }
 
 /** Purposes as shown to people. */

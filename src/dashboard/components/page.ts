@@ -7,8 +7,7 @@ import type { Actor, Caller } from '../../domain/events/newEvent.ts';
 import { clockIn } from '../../domain/records/schema/timeZones.ts';
 import type { Role, User } from '../../modules/auth/users.ts';
 import type { ReportOrigin } from '../../modules/integrity/manifest.ts';
-import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
-import { fieldLabel } from './labels.ts';
+import { type ErrorCode, type FieldMessage, ServiceError } from '../../platform/errors.ts';
 
 /** Markup that may be sent as it is: every value in it was escaped. */
 export interface Html {
@@ -32,6 +31,16 @@ interface Reader {
   timeZone?: string | undefined;
   /** What the reader typed into a form of the page earlier; undefined: nothing. */
   typed?: Visit['form'] | undefined;
+  /** What is wrong with what was sent, as the page says it. */
+  errors?: PageErrors;
+}
+
+/** What a page says is wrong with the form that was sent. */
+interface PageErrors {
+  /** Why it was not accepted; undefined: only its fields say so. */
+  refusal?: Omit<Refusal, 'status'>;
+  /** The fields that are marked, in the order of the page. */
+  fields: { id: string; label: string; message: string }[];
 }
 
 const readers = new AsyncLocalStorage<Reader>();
@@ -192,37 +201,34 @@ export function valuesOf(form: Form, name: string): string[] {
 /** Why a form was not accepted, to be shown with it. */
 export interface Refusal {
   status: number;
-  text: string;
+  /** About the form as a whole; undefined where `details` say everything. */
+  text: string | undefined;
   details: readonly FieldMessage[];
 }
 
 /** What a form is shown again for. */
-const refusals: readonly string[] = ['validation_failed', 'conflict', 'version_conflict'];
+const refusals: readonly ErrorCode[] = ['validation_failed', 'conflict', 'version_conflict'];
 
-/** Returns the refusal of what somebody sent; rethrows any other error. */
-export function problemOf(error: unknown): Refusal {
-  if (error instanceof ServiceError && refusals.includes(error.code)) {
+/** Returns the refusal of what somebody sent, where it has one of these codes; rethrows any other error. */
+export function problemOf(error: unknown, codes = refusals): Refusal {
+  if (error instanceof ServiceError && codes.includes(error.code)) {
     // What concerns the whole form is in the text.
     const details = (error.details ?? []).filter(({ field }) => field !== '');
     const isStale = error.code === 'version_conflict';
     const text = isStale
       ? 'This has changed since the page was opened. Review it, and send the form again.'
-      : problemText(error, details);
-    return { status: statusOf[error.code], text, details };
+      : error.message;
+    return { status: statusOf[error.code], text: isOf(details, text) ? undefined : text, details };
   }
   throw error;
 }
 
-/** Fields that the text of a refusal names, as a form does. */
-const MOST_NAMED = 5;
-
-/** Returns what is wrong, with fields as people call them in place of their paths. */
-function problemText({ message }: ServiceError, details: readonly FieldMessage[]): string {
-  // Any other text was written for people.
-  if (details.length === 0 || !message.startsWith(`Validation failed: ${details[0]?.field} `)) return message;
-  const named = details.slice(0, MOST_NAMED).map((one) => `${fieldLabel(one.field)} ${one.message}`);
-  const more = details.length > named.length ? `; and ${details.length - named.length} more` : '';
-  return `Validation failed: ${named.join('; ')}${more}`;
+/** Whether a text only repeats what is wrong with fields. */
+function isOf(details: readonly FieldMessage[], text: string): boolean {
+  const [first] = details;
+  return (
+    first !== undefined && (text.startsWith(`Validation failed: ${first.field} `) || text === first.message)
+  );
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();

@@ -9,7 +9,7 @@ import {
   type User,
   type UserDirectory,
 } from '../../modules/auth/users.ts';
-import { ServiceError } from '../../platform/errors.ts';
+import { invalidField } from '../../platform/errors.ts';
 import { checkboxes, messageOf, select } from './forms.ts';
 import { type Html, type HtmlValue, html, type Refusal, textOf, type Visit, valuesOf } from './page.ts';
 import { definitionList } from './tables.ts';
@@ -103,17 +103,13 @@ interface ChosenRole {
 export function roleSent(form: Visit['form'], { known }: Pick<KeyDirectory, 'known'>): ChosenRole {
   const text = textOf(form, 'role');
   const role = roles.find((one) => one === text);
-  if (role === undefined && text !== NO_ROLE) throw invalid('role', 'Choose a role.');
+  if (role === undefined && text !== NO_ROLE) throw invalidField('role', 'Choose a role.');
   const workspaces = valuesOf(form, 'workspaces');
   const isUnknown = (id: string) => id !== ALL_WORKSPACES && !known.workspaces.has(id);
   if (workspaces.length === 0 || workspaces.some(isUnknown)) {
-    throw invalid('workspaces', 'Choose at least one workspace, or all of them.');
+    throw invalidField('workspaces', 'Choose at least one workspace, or all of them.');
   }
   return { role, workspaces };
-}
-
-function invalid(field: string, message: string): ServiceError {
-  return new ServiceError('validation_failed', message, { details: [{ field, message }] });
 }
 
 interface RoleChoice {

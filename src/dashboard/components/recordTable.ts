@@ -13,7 +13,7 @@ import { ServiceError } from '../../platform/errors.ts';
 import { isUnavailable } from '../../platform/retry.ts';
 import { fieldLabel } from './labels.ts';
 import { breadcrumb } from './layout.ts';
-import { type Html, type HtmlValue, html } from './page.ts';
+import { type Html, type HtmlValue, html, problemOf, type Refusal } from './page.ts';
 import { earlierParameter } from './paging.ts';
 import { fieldValue, namedLink, recordLink } from './records.ts';
 import { type TableColumn, table } from './tables.ts';
@@ -84,10 +84,8 @@ export function recordCrumbs(
 }
 
 /** Returns why a query names no state of a record; rethrows any other error. */
-export function refusedQuery(error: unknown): ServiceError {
-  const codes = ['validation_failed', 'not_found', 'gone'];
-  if (error instanceof ServiceError && codes.includes(error.code)) return error;
-  throw error;
+export function refusedQuery(error: unknown): Refusal {
+  return problemOf(error, ['validation_failed', 'not_found', 'gone']);
 }
 
 /**

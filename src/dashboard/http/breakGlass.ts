@@ -72,7 +72,7 @@ export function breakGlassPage(visit: Visit, { code, message }: ServiceError, re
 <p>${message}</p>
 <h2>Open this record with a reason</h2>
 <p>In an emergency, you can open this one record for ${OPEN_MS / 60_000} minutes. The audit trail records the reason under your name, and those responsible for the workspace are notified.</p>
-${formError(refusal?.text)}
+${formError(refusal)}
 <form method="post" action="${path}">${csrf}
 ${input({
   ...{ name: 'reason', label: 'Reason', isRequired: true, autocomplete: 'off' },

@@ -73,7 +73,7 @@ function repeatedForm(visit: Visit, refusal?: Refusal): Page {
     error: reasonRequired(),
     body: html`<h1>${REASON_TITLE}</h1>
 <p>${REASON_TEXT}</p>
-${formError(refusal?.text)}
+${formError(refusal)}
 <form method="post" action="${req.originalUrl}">${csrf}
 ${repeatedFields(visit, FIELD)}
 ${reasonField(textOf(form, FIELD), refusal?.details[0]?.message)}

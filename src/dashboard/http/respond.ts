@@ -14,6 +14,7 @@ import { zipReport } from '../../modules/integrity/reportZip.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
+import { withErrorSummary } from '../components/forms.ts';
 import { layout } from '../components/layout.ts';
 import {
   type DashboardRoute,
@@ -24,6 +25,7 @@ import {
   type Reply,
   requestReaders,
   type Visit,
+  viewerPreferences,
 } from '../components/page.ts';
 import { earlierParameter } from '../components/paging.ts';
 import { requestsPath } from '../components/urls.ts';
@@ -75,42 +77,43 @@ const measureUnmatched = requestMetrics('unmatched');
 export function createResponder(ports: ResponderPorts): Responder {
   const answer =
     (route: DashboardRoute, measure: MeasureRequest): RequestHandler =>
-    async (req, res) => {
-      const startedAt = performance.now();
-      const requestId = uuidv7();
-      res.set('Request-Id', requestId);
-      let user: User | undefined;
-      let code: ErrorCode | undefined;
-      const fail = (error: ServiceError) => {
-        code = error.code;
-        if (error.retryAfterSeconds !== undefined) res.set('Retry-After', String(error.retryAfterSeconds));
-        logFailure(ports.logger, error, { requestId, route: route.path }, 'page');
-      };
-      try {
-        if (!route.isBackground) await catchUp(ports);
-        // When the store of sessions cannot be reached, a request has no session.
-        user = req.session && (await currentUser(req, ports.users));
-        await ports.requestLimit(req, user, ports.clientIp(req));
-        const known = ports.directory.known.workspaces.get(String(req.params.workspace));
-        const facts = { requestId, clientIp: ports.clientIp(req), user };
-        const visit = createVisit(req, res, { ...facts, isReasonRequired: known?.reason === 'required' });
-        if (route.isBackground) detachSession(req);
-        const reply = await admitted(ports, route, visit, user);
-        if ('page' in reply && reply.page.error) fail(reply.page.error);
-        await send(ports, route, req, res, user, reply);
-      } catch (thrown) {
-        const error = asServiceError(thrown);
-        fail(error);
-        if (res.headersSent) res.destroy();
-        else
-          await send(ports, route, req, res, user, {
-            page: errorPage(error, requestId, entryOf(error, req, user)),
-          });
-      }
-      const ms = performance.now() - startedAt;
-      measure(req.method, res.statusCode, ms, code);
-      logRequest(ports.logger, req, res, { requestId, ms, code, route: route.path, user });
-    };
+    (req, res) =>
+      forReader({ errors: { fields: [] } }, async () => {
+        const startedAt = performance.now();
+        const requestId = uuidv7();
+        res.set('Request-Id', requestId);
+        let user: User | undefined;
+        let code: ErrorCode | undefined;
+        const fail = (error: ServiceError) => {
+          code = error.code;
+          if (error.retryAfterSeconds !== undefined) res.set('Retry-After', String(error.retryAfterSeconds));
+          logFailure(ports.logger, error, { requestId, route: route.path }, 'page');
+        };
+        try {
+          if (!route.isBackground) await catchUp(ports);
+          // When the store of sessions cannot be reached, a request has no session.
+          user = req.session && (await currentUser(req, ports.users));
+          await ports.requestLimit(req, user, ports.clientIp(req));
+          const known = ports.directory.known.workspaces.get(String(req.params.workspace));
+          const facts = { requestId, clientIp: ports.clientIp(req), user };
+          const visit = createVisit(req, res, { ...facts, isReasonRequired: known?.reason === 'required' });
+          if (route.isBackground) detachSession(req);
+          const reply = await admitted(ports, route, visit, user);
+          if ('page' in reply && reply.page.error) fail(reply.page.error);
+          await send(ports, route, req, res, user, reply);
+        } catch (thrown) {
+          const error = asServiceError(thrown);
+          fail(error);
+          if (res.headersSent) res.destroy();
+          else
+            await send(ports, route, req, res, user, {
+              page: errorPage(error, requestId, entryOf(error, req, user)),
+            });
+        }
+        const ms = performance.now() - startedAt;
+        measure(req.method, res.statusCode, ms, code);
+        logRequest(ports.logger, req, res, { requestId, ms, code, route: route.path, user });
+      });
   return {
     respond: (route) => answer(route, requestMetrics(`/dashboard${route.path}`)),
     fail: (error) =>
@@ -157,7 +160,10 @@ async function admitted(
   const confirmation = needsProof(route) ? await confirmIdentity(ports, visit, route) : undefined;
   if (confirmation) return confirmation;
   const reply = await withReason(visit, route, () =>
-    forReader({ timeZone: user?.timeZone, typed: user && popRestoredForm(visit) }, () => route.handle(visit)),
+    forReader(
+      { ...viewerPreferences(), timeZone: user?.timeZone, typed: user && popRestoredForm(visit) },
+      () => route.handle(visit),
+    ),
   );
   if (key === undefined || route.report === undefined || !('download' in reply)) return reply;
   const { [SIGNED]: _, ...query } = req.query;
@@ -288,7 +294,8 @@ function document(
   const isLeftFor = asked !== undefined && req.method === 'GET' && !isReasonPage;
   const address = isLeftFor ? req.originalUrl : undefined;
   const around = { user, workspace, workspaces, notices, csrf, reason, address, sessionSeconds: seconds };
-  return layout(page, { ...around, route: route.page ?? route.path }).toString();
+  const shown = { ...page, body: withErrorSummary(page.body) };
+  return layout(shown, { ...around, route: route.page ?? route.path }).toString();
 }
 
 /** Returns where a page refused because of the user's role can be looked up, for those who may do so. */

@@ -148,7 +148,7 @@ function monthForm(workspace: string, month: string, refusal?: Refusal): Html {
   );
   const months = refusal || offered.includes(month) ? offered : [month, ...offered];
   const options = months.map((value) => ({ value, text: monthFormat.format(Date.parse(value)) }));
-  return html`${formError(refusal?.text)}<form method="get" action="/dashboard${addressOf(workspace)}" class="moment no-print">
+  return html`${formError(refusal)}<form method="get" action="/dashboard${addressOf(workspace)}" class="moment no-print">
 <div class="line">${select({ name: 'month', label: 'Month', value: month, options, error: refusal?.details[0]?.message })}<button type="submit" class="outline">Show</button></div></form>`;
 }
 

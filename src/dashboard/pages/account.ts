@@ -5,7 +5,7 @@ import { proveAgain, proveCode, type SignInPorts } from '../../modules/auth/sign
 import { resetSecondFactor, type TotpProposal } from '../../modules/auth/twoFactor.ts';
 import { UserManager } from '../../modules/auth/userManager.ts';
 import { hasAnyRole, type Role, type User } from '../../modules/auth/users.ts';
-import { ServiceError } from '../../platform/errors.ts';
+import { invalidField, ServiceError } from '../../platform/errors.ts';
 import {
   codeField,
   formError,
@@ -142,7 +142,7 @@ function setupPage(
     body: html`${breadcrumb([{ text: 'Account', path: '/account' }])}
 <h1>Set up two-factor sign-in</h1>
 ${hasAnyRole(user, requireTotp) && user.totpSetAt === undefined && html`<p>This service requires it for your role. Set it up to use everything else.</p>`}
-${refusal?.details.length === 0 && formError(refusal.text)}
+${formError(refusal)}
 <p>Scan the QR code with an authenticator app, then enter the code that it shows.</p>
 <p><img src="${image}" alt="QR code of the key below" width="240" height="240"></p>
 <p>If you cannot scan it, enter this key in the app: ${code(secret.replace(/.{4}(?=.)/g, '$& '))}</p>
@@ -217,8 +217,7 @@ async function requirePresentPassword(ports: TwoFactorPagePorts, visit: Visit): 
   const { req, form, user } = visit;
   const typed = { password: passwordOf(form, 'present'), session: sessionIdOf(req) as string };
   if (await proveAgain(ports, user, typed, originOf(visit))) return;
-  const message = 'This is not your current password.';
-  throw new ServiceError('validation_failed', message, { details: [{ field: 'present', message }] });
+  throw invalidField('present', 'This is not your current password.');
 }
 
 function accountPage(ports: TwoFactorPagePorts, visit: Visit, refusal?: Refusal): Page {
@@ -247,7 +246,7 @@ ${select({
 ${
   user.origin === 'password' &&
   html`<section class="card"><h2>Change your password</h2>
-${refusal?.details.length === 0 && formError(refusal.text)}
+${formError(refusal)}
 <form method="post" action="/dashboard/account/password">${csrf}
 ${input({
   name: 'present',

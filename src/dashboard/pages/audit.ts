@@ -89,7 +89,7 @@ function auditForm(
 ${filterForm({
   path: path,
   limits: sent,
-  isOpen: refusal !== undefined,
+  refusal,
   fields: html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
 ${choice('principal', 'Who', 'Anyone', principals)}
 ${choice('action', 'Action', 'Any action', known.map((action) => ({ value: action, text: actionText(action) })).sort(byText))}

@@ -29,7 +29,7 @@ import { recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../modules/records/queries/records.ts';
 import type { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { ServiceError } from '../../platform/errors.ts';
-import { checkboxes, filterForm, formError, messageOf } from '../components/forms.ts';
+import { checkboxes, filterForm, messageOf } from '../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -120,7 +120,7 @@ function disclosureFilter(
   return filterForm({
     path: `${path}?form=${form}`,
     limits: { ...sent, form: undefined },
-    isOpen: refusal !== undefined,
+    refusal,
     fields: html`<input type="hidden" name="form" value="${form}">
 ${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
 ${
@@ -280,7 +280,6 @@ async function framed(
         html`<li><a href="${path}?form=${one}"${one === form && html` aria-current="page"`}>${formTitles[one]}</a></li>`,
     )}</ul></nav>${!refusal && links(path, form, sent)}</div>
 ${explanation(form)}
-${formError(refusal?.text)}
 ${disclosureFilter(path, form, sent, refusal)}
 ${body}`,
   };

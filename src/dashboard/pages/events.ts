@@ -336,7 +336,7 @@ ${isNewest && found && following(wanted, found.items, query.live !== undefined)}
     wanted.view === 'deidentified' &&
     ', in the de-identified view: without names, with hashed ids, and years for dates'
   }.</p>
-${filterForm({ path: `/dashboard${eventsPath(workspace)}`, limits: { kind: query.kind }, isOpen: false, fields: select({ name: 'kind', label: 'Kind', value: query.kind ?? '', options: kindOptions }) })}
+${filterForm({ path: `/dashboard${eventsPath(workspace)}`, limits: { kind: query.kind }, fields: select({ name: 'kind', label: 'Kind', value: query.kind ?? '', options: kindOptions }) })}
 ${found ? list(ports, req, wanted, found) : tryAgain(req.originalUrl)}`;
   return { page: { title: eventsSection, section: eventsSection, status, body } };
 }

@@ -19,7 +19,7 @@ import { parsePublicKeys } from '../../modules/auth/publicKeys.ts';
 import { grantablePermissions } from '../../modules/auth/users.ts';
 import { deleteKey, webhooksOfKey } from '../../modules/webhooks/manager.ts';
 import type { Webhook, WebhookDirectory } from '../../modules/webhooks/webhook.ts';
-import { type FieldMessage, ServiceError } from '../../platform/errors.ts';
+import { type FieldMessage, invalidField, ServiceError } from '../../platform/errors.ts';
 import {
   checkboxes,
   confirmedChange,
@@ -149,10 +149,8 @@ export function limitTextsSent(form: Visit['form']): LimitTexts {
  * was wrong.
  */
 export function limitFields(texts: LimitTexts, details: readonly FieldMessage[] = []): Html {
-  // A network is named by its index in the list.
-  const error = (name: string) => details.find(({ field }) => field.split('.')[0] === name)?.message;
   const field = (name: keyof LimitTexts, label: string, hint: string) => ({
-    ...{ name, label, hint, value: texts[name], error: error(name), autocomplete: 'off' },
+    ...{ name, label, hint, value: texts[name], error: messageOf(details, name), autocomplete: 'off' },
   });
   return html`<fieldset>
 <legend>Limits</legend>
@@ -254,8 +252,10 @@ export function requireGrantable({ role }: Visit, chosen: readonly Permission[])
   const grantable = grantablePermissions(role);
   const others = chosen.filter((permission) => !grantable.includes(permission));
   if (others.length === 0) return;
-  const message = `Only an administrator can create a key with the permission ${others.join(', ')}.`;
-  throw new ServiceError('validation_failed', message, { details: [{ field: 'permissions', message }] });
+  throw invalidField(
+    'permissions',
+    `Only an administrator can create a key with the permission ${others.join(', ')}.`,
+  );
 }
 
 export interface KeyChangePorts {
@@ -383,17 +383,18 @@ const changes: readonly KeyChange[] = [
     button: 'Delete',
     isDangerous: true,
     text: 'Requests with the key are permanently refused with 401. This cannot be undone. Data sent with it is kept and still shows its name.',
-    fields: async (key, ports) =>
+    fields: async (key, ports, details) =>
       html`${webhooksField(await enabledWebhooks(key, ports))}${input({
         name: 'name',
         label: 'Type the name of the key to confirm',
         isRequired: true,
+        error: messageOf(details, 'name'),
         autocomplete: 'off',
       })}`,
     isFor: (state) => state !== 'deleted',
     async make({ directory, webhookDirectory: webhooks }, key, { form, actor, workspace, notice }) {
       if (textOf(form, 'name') !== key.name.trim()) {
-        throw new ServiceError('validation_failed', 'This is not the name of the key. Nothing was deleted.');
+        throw invalidField('name', 'This is not the name of the key. Nothing was deleted.');
       }
       const keys = new KeyManager(directory, actor);
       const { known } = directory;

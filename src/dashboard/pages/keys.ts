@@ -228,13 +228,14 @@ function newPage(visit: Visit, refusal?: Refusal): Page {
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Create API key</h1>
 <p>The key gives access only to the workspace ${code(workspace)}.</p>
-${formError(refusal?.text)}
+${formError(refusal)}
 <form method="post" action="${back}/new">${csrf}
 ${input({
   name: 'name',
   label: 'Name',
   value: textOf(form, 'name'),
   isRequired: true,
+  error: messageOf(refusal?.details, 'name'),
   autocomplete: 'off',
   hint: 'A name that people recognize, such as the system that uses the key.',
 })}

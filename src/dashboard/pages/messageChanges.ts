@@ -181,7 +181,7 @@ ${
         html`The message is too long to edit here, or is not text. Download it, correct it, and process it with <code>chartledger messages correct ${message.id} --file FILE --workspace ${workspace}</code>`,
       )
     : html`<h2>Corrected message</h2>
-${formError(attempt.refusal?.text)}
+${formError(attempt.refusal)}
 <form method="post" action="/dashboard${path}/correct">${csrf}
 ${textArea({ name: 'text', label: 'Message', rows: 16, isMessage: true, value: attempt.text })}
 <div class="actions"><button type="submit" name="action" value="check" class="outline">Dry run</button>

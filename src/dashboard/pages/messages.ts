@@ -358,7 +358,6 @@ function form(
   return filterForm({
     path: `/dashboard${messagesPath(workspace)}`,
     limits: { rejected, source, control_id },
-    isOpen: false,
     fields: html`${select({
       name: 'rejected',
       label: 'State',

@@ -138,16 +138,12 @@ function formPage(
   const choices = topicsFor(visit).map((value) => ({
     ...{ value, ...topicTexts[value], isChecked: known?.topics.includes(value) ?? false },
   }));
-  const error = (field: string) => {
-    const message = messageOf(refusal?.details, field);
-    return message && `This ${message}.`;
-  };
   const body = html`<h1>Notifications</h1>
 <p>What you are notified of in ${code(workspace)}: once for each cause, and without patient data. Others choose for themselves.</p>
 ${
   choices.length === 0
     ? empty('There is nothing of which your role is notified.')
-    : html`${formError(refusal?.details.length === 0 ? refusal.text : undefined)}
+    : html`${formError(refusal)}
 <form method="post" action="/dashboard/workspaces/${workspace}/notifications">${csrf}
 <div class="columns">${checkboxes('topics', 'Notify me when', choices)}</div>
 ${
@@ -161,14 +157,14 @@ ${
           autocomplete: 'email',
         },
         hint: 'Leave it empty to get no mail.',
-        error: error('mail'),
+        error: messageOf(refusal?.details, 'mail'),
       })
     : html`<p class="muted">No mail is sent: no mail server is configured (${code('SMTP_URL')}).</p>`
 }
 ${input({
   ...{ name: 'url', label: 'Webhook URL', value: known?.webhook?.url, autocomplete: 'off' },
   hint: 'Gets each notification as a message signed as Standard Webhooks specifies. Leave it empty to send none.',
-  error: error('url'),
+  error: messageOf(refusal?.details, 'url'),
 })}
 <div class="actions"><button type="submit">Save</button></div>
 </form>`

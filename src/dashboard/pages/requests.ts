@@ -163,7 +163,7 @@ function requestForm(
 ${filterForm({
   path: path,
   limits: sent,
-  isOpen: refusal !== undefined,
+  refusal,
   fields: html`${select({
     name: 'outcome',
     label: 'Outcome',

@@ -23,7 +23,7 @@ import {
   searchTextSchema,
   tidied,
 } from '../../modules/records/queries/search.ts';
-import { messageOf, searchForm } from '../components/forms.ts';
+import { searchForm } from '../components/forms.ts';
 import { fieldLabel } from '../components/labels.ts';
 import { searchPath } from '../components/layout.ts';
 import {
@@ -139,9 +139,8 @@ async function saveSearchedTerms(visit: Visit): Promise<Reply> {
     const { q } = validate(formSchema, { q: typed });
     return { redirect: searchPath(workspace, saveSearch(req, { workspace, text: tidied(q) })) };
   } catch (error) {
-    const { status, details } = problemOf(error);
-    const problem = messageOf(details, 'q');
-    return searchPage(searchForm(visit, typed, problem && `This ${problem}.`), status);
+    const refusal = problemOf(error);
+    return searchPage(searchForm(visit, typed, refusal), refusal.status);
   }
 }
 

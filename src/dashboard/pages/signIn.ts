@@ -75,7 +75,7 @@ function invitationPage({ csrf }: Visit, { name }: User, token: string, refusal?
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Choose a password</h1>
 <p>You sign in as <strong>${name}</strong>. This link works once.</p>
-${refusal?.details.length === 0 && formError(refusal.text)}
+${formError(refusal)}
 <form method="post" action="/dashboard/invitation">${csrf}<input type="hidden" name="token" value="${token}">
 <input type="hidden" name="username" value="${name}" autocomplete="username">
 ${newPasswordFields(refusal)}
@@ -349,7 +349,7 @@ function setupPage({ csrf }: Visit, token: string, name = '', refusal?: Refusal)
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Set up the dashboard</h1>
 <p>You become the first administrator, who creates workspaces, API keys and other users.</p>
-${refusal?.details.length === 0 && formError(refusal.text)}
+${formError(refusal)}
 <form method="post" action="/dashboard/setup">${csrf}<input type="hidden" name="token" value="${token}">
 ${input({
   name: 'name',

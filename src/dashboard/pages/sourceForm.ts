@@ -150,10 +150,11 @@ function sourceFields(
   keys: readonly { value: string; text: string }[],
   details: readonly FieldMessage[] = [],
 ): Html {
-  // A part of a list is named by its index.
-  const errorOf = (name: string) => messageOf(details.map(unnumbered), name);
   const line = (name: string, label: string, hint?: string) =>
-    input({ ...{ name, label, hint, value: texts[name], error: errorOf(name) }, autocomplete: 'off' });
+    input({
+      ...{ name, label, hint, value: texts[name], error: messageOf(details, name) },
+      autocomplete: 'off',
+    });
   const choice = (
     name: string,
     label: string,
@@ -206,14 +207,10 @@ ${textArea({
 /** Returns what is wrong with the options of the mapping, each by its name. */
 function mappingProblems(details: readonly FieldMessage[]): string | undefined {
   const found = details.filter(({ field }) => field === 'mapping' || field.startsWith('mapping.'));
-  const texts = found.map(
-    ({ field, message }) => `${field === 'mapping' ? 'It' : field.slice('mapping.'.length)} ${message}.`,
+  const texts = found.map(({ field, message }) =>
+    field === 'mapping' ? message : `"${field.slice('mapping.'.length)}" ${message}`,
   );
-  return texts.length === 0 ? undefined : texts.join(' ');
-}
-
-function unnumbered({ field, message }: FieldMessage): FieldMessage {
-  return { field: field.replace(/\.\d+$/, ''), message };
+  return texts.length === 0 ? undefined : texts.join('; ');
 }
 
 /** Returns what is wrong with a group of fields. */
@@ -333,7 +330,7 @@ function formPage(
     ...(refusal && { status: refusal.status }),
     body: html`<h1>${title}</h1>
 <p>Changes apply to new messages. Existing records stay as they are.</p>
-${formError(refusal?.text)}
+${formError(refusal)}
 <form method="post" action="/dashboard${action}">${csrf}
 ${first}
 ${sourceFields(texts, keysOf(directory, workspace, texts.key), refusal?.details)}

@@ -213,7 +213,7 @@ ${
 }
 <a role="button" class="outline secondary" href="/dashboard/audit?principal=${id}">Sign-ins and changes</a>
 </div></div>
-${refusal?.details.length === 0 && formError(refusal.text)}
+${formError(refusal)}
 ${userFacts(user)}
 <h2>Change roles</h2>
 <p>A role in all workspaces applies where the user has no other, and replaces the others when it is set.${
@@ -300,7 +300,7 @@ function newPage({ directory }: UsersPagePorts, { csrf, form }: Visit, refusal?:
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Invite user</h1>
 <p>You get a link that lets the user choose a password, which nobody else learns.</p>
-${refusal?.details.length === 0 && formError(refusal.text)}
+${formError(refusal)}
 <form method="post" action="/dashboard/users/new">${csrf}
 ${input({
   name: 'name',

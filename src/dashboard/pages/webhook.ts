@@ -114,7 +114,7 @@ function attemptsForm(path: string, sent: Record<string, string>, refusal: Refus
   return filterForm({
     path: `${path}#attempts`,
     limits: sent,
-    isOpen: refusal !== undefined,
+    refusal,
     fields: html`${choice('outcome', 'Outcome', 'Any outcome', attemptOutcomes)}
 ${choice('kind', 'Kind', 'Any kind', subjectKinds)}
 ${id('record_id', 'Record ID')}

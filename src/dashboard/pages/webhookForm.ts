@@ -367,7 +367,7 @@ function formPage(
     section: webhooksSection,
     ...(refusal && { status: refusal.status }),
     body: html`<h1>${title}</h1>
-${formError(refusal?.text)}
+${formError(refusal)}
 <form method="post" action="${action}">${visit.csrf}
 ${input({
   name: 'url',

@@ -106,7 +106,7 @@ async function page(
     const isTyped = typed !== undefined && textOf(typed, PART) === name;
     const shown = () => part.fields(settings, isTyped ? refusal?.details : undefined);
     return html`<section class="card" aria-labelledby="${name}"><h2 id="${name}">${title}</h2>
-${isTyped && formError(refusal?.details.length === 0 ? refusal.text : undefined)}
+${isTyped && formError(refusal)}
 <form method="post">${csrf}
 <input type="hidden" name="${PART}" value="${name}">
 ${isTyped ? shown() : forReader(reader, shown)}

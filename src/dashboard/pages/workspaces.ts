@@ -1,7 +1,7 @@
 import { retentionText, stateOf, type Workspace } from '../../modules/auth/apiKeys.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { KeyManager } from '../../modules/auth/keyManager.ts';
-import { checkboxes, confirmedChange, formError, input } from '../components/forms.ts';
+import { checkboxes, confirmedChange, formError, input, messageOf } from '../components/forms.ts';
 import {
   admins,
   type DashboardRoute,
@@ -69,13 +69,14 @@ function listPage(ports: WorkspacePagePorts, { csrf, form }: Visit, refusal?: Re
 <p>Each workspace has its own records and API keys. Workspaces share nothing. <a href="/dashboard/overview">Activity of all workspaces</a></p>
 ${workspaces.length === 0 ? empty('No workspaces yet. Create the first one below.') : workspaceTable(ports, workspaces)}
 <h2>Create a workspace</h2>
-${formError(refusal?.text)}
+${formError(refusal)}
 <form method="post" action="/dashboard/workspaces">${csrf}
 ${input({
   name: 'id',
   label: 'ID',
   value: textOf(form, 'id'),
   isRequired: true,
+  error: messageOf(refusal?.details, 'id'),
   autocomplete: 'off',
   hint: '2 to 40 characters: lowercase letters, digits and underscores. It cannot be changed later.',
 })}

@@ -3,7 +3,7 @@ import type { JsonObject, ReturnChoice, UnchangedChoice } from '../../domain/eve
 import { type Actor, newActorEvent } from '../../domain/events/newEvent.ts';
 import { type DisclosureTerms, type NullableTerms, termsOf } from '../../domain/events/payloads.ts';
 import { WORKSPACE_ID } from '../../domain/events/streams.ts';
-import { ServiceError } from '../../platform/errors.ts';
+import { invalidField, ServiceError } from '../../platform/errors.ts';
 import type { OfficeHours } from '../audit/accessReview.ts';
 import { parseTerms } from '../audit/disclosureTerms.ts';
 import {
@@ -88,8 +88,8 @@ function requireInUse(known: Readonly<KeyState>, id: string): ApiKey {
 /** Throws `validation_failed` when a text cannot be the id of a workspace. */
 function checkWorkspaceId(id: string): void {
   if (WORKSPACE_ID.test(id)) return;
-  throw new ServiceError(
-    'validation_failed',
+  throw invalidField(
+    'id',
     'The id of a workspace must have 2 to 40 characters: lowercase letters, digits or underscores.',
   );
 }
@@ -275,10 +275,7 @@ export class KeyManager {
     limits: NullableLimits = {},
   ): Promise<CreatedKey> {
     if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH) {
-      throw new ServiceError(
-        'validation_failed',
-        `The name of a key must have 1 to ${MAX_KEY_NAME_LENGTH} characters.`,
-      );
+      throw invalidField('name', `The name of a key must have 1 to ${MAX_KEY_NAME_LENGTH} characters.`);
     }
     const given = termsOf(parseTerms(terms));
     const narrowed = limitsOf(parseLimits(limits, Date.now()));

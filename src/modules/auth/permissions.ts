@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { catalog } from '../../domain/records/catalog.ts';
-import { ServiceError } from '../../platform/errors.ts';
+import { invalidField } from '../../platform/errors.ts';
 
 /** What a key may be permitted in its whole workspace. */
 export const permissions = [
@@ -43,15 +43,14 @@ export function onKind(permission: Scopable, kind: string): Permission[] {
  */
 export function arrangePermissions(chosen: readonly Permission[]): Permission[] {
   if (chosen.length === 0) {
-    const message = 'A key needs at least one permission.';
-    throw new ServiceError('validation_failed', message, { details: [{ field: 'permissions', message }] });
+    throw invalidField('permissions', 'A key needs at least one permission.');
   }
   const arranged = [...permissions, ...kindPermissions].filter((permission) => chosen.includes(permission));
   for (const whole of scopable) {
     const part = arranged.find((permission) => permission.startsWith(`${whole}:`));
     if (part === undefined || !arranged.includes(whole)) continue;
-    throw new ServiceError(
-      'validation_failed',
+    throw invalidField(
+      'permissions',
       `The permission ${whole} applies to every kind. Choose either ${whole} or ${part}, not both.`,
     );
   }

@@ -5,7 +5,7 @@ import { type Actor, newActorEvent } from '../../domain/events/newEvent.ts';
 import { INSTALLATION, totpStream } from '../../domain/events/streams.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
 import { decrypt, encrypt } from '../../platform/encryption.ts';
-import { ServiceError } from '../../platform/errors.ts';
+import { invalidField } from '../../platform/errors.ts';
 import { appendBehind, type EventLog } from '../../storage/eventLog.ts';
 import { changeUsers } from './userManager.ts';
 import { findUser, requirePasswordUser, type User, type UserDirectory } from './users.ts';
@@ -125,9 +125,10 @@ export class SecondFactor {
   ): Promise<string[]> {
     requirePasswordUser(user);
     if (!(await this.#redeemTotpCode(user, sealed, code, actor))) {
-      const message =
-        'This is not the current code of the app. Check the clock of your device and try again.';
-      throw new ServiceError('validation_failed', message, { details: [{ field: 'code', message }] });
+      throw invalidField(
+        'code',
+        'This is not the current code of the app. Check the clock of your device and try again.',
+      );
     }
     const codes = newRecoveryCodes();
     const data = { user_id: user.id, sealed_secret: sealed, recovery_codes: codes.map(hashRecoveryCode) };

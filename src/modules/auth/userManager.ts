@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Actor, newActorEvent } from '../../domain/events/newEvent.ts';
 import { INSTALLATION } from '../../domain/events/streams.ts';
-import { ServiceError } from '../../platform/errors.ts';
+import { invalidField, ServiceError } from '../../platform/errors.ts';
 import { generateId } from './apiKeys.ts';
 import { hashPassword } from './passwords.ts';
 import {
@@ -151,8 +151,7 @@ export class UserManager {
    */
   async setTimeZone(id: string, timeZone: string): Promise<void> {
     if (timeZone !== '' && !Intl.supportedValuesOf('timeZone').includes(timeZone)) {
-      const message = 'Choose a time zone from the list.';
-      throw new ServiceError('validation_failed', message, { details: [{ field: 'time_zone', message }] });
+      throw invalidField('time_zone', 'Choose a time zone from the list.');
     }
     await this.#change((all) => {
       const user = findUser(all.users.get(id));

@@ -1,7 +1,7 @@
 import { dataAs, type NewEvent, type RecordedEvent } from '../../domain/events/event.ts';
 import { USERS_STREAM } from '../../domain/events/streams.ts';
 import { upcast } from '../../domain/events/upcasting.ts';
-import { ServiceError } from '../../platform/errors.ts';
+import { invalidField, ServiceError } from '../../platform/errors.ts';
 import { roleGrant, userRoles } from '../../platform/settings.ts';
 import type { EventLog } from '../../storage/eventLog.ts';
 import { FollowedStream } from './keyDirectory.ts';
@@ -427,7 +427,7 @@ export function findUser(user: User | undefined): User {
 /** Throws `validation_failed` for a name that no user may have. */
 export function requireGoodName(name: string): void {
   if (name.length === 0 || name.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(name)) {
-    throw invalid('name', `The name of a user must have 1 to ${MAX_NAME_LENGTH} characters.`);
+    throw invalidField('name', `The name of a user must have 1 to ${MAX_NAME_LENGTH} characters.`);
   }
 }
 
@@ -441,7 +441,7 @@ export function requireFreeName(all: Readonly<Users>, name: string): void {
 /** Rejects with `validation_failed` for a password that is too easy to guess. */
 export async function requireGoodPassword(password: string, name: string): Promise<void> {
   const problem = await passwordProblem(password, name);
-  if (problem !== undefined) throw invalid('password', problem);
+  if (problem !== undefined) throw invalidField('password', problem);
 }
 
 /** Throws `conflict` for a user who signs in through an identity provider. */
@@ -464,6 +464,3 @@ export function requireAdministrator(all: Readonly<Users>, leaving: User): void 
 }
 
 /** An error about one field, which a form shows beside it. */
-function invalid(field: string, message: string): ServiceError {
-  return new ServiceError('validation_failed', message, { details: [{ field, message }] });
-}

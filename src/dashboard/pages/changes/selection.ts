@@ -202,7 +202,7 @@ async function selectionForm(
   return filterForm({
     path: changesPath(workspace, suffix),
     limits: sent,
-    isOpen: refusal !== undefined,
+    refusal,
     fields: html`${momentInputs(instant('from', labels[0]), instant('to', labels[1]))}
 ${choice('principal', 'Written by', 'Anyone', principalChoices(ports, workspace))}
 ${choice('source', 'Source', 'Any source', sources)}

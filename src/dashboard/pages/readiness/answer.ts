@@ -102,7 +102,7 @@ async function answerPage(ports: AnswerPorts, visit: Visit, refusal?: Refusal): 
     finding === undefined
       ? html`${analysisCrumbs(workspace)}
 <h1>${title}</h1>
-${formError(refusal?.text)}
+${formError(refusal)}
 ${empty('The rule no longer finds anything there.')}
 ${back}`
       : html`${analysisCrumbs(workspace)}
@@ -114,7 +114,7 @@ ${definitionList([
   ...(isOwn ? [] : [['Encounter', called(encounter.kind, id)] as const]),
 ])}
 ${answerList(readiness.facts.answers?.get(answerKey(finding.rule.code, finding.record)), finding.answer, readiness.at, ports.names)}
-${formError(isSaidByFields(refusal) ? undefined : refusal?.text)}
+${formError(refusal)}
 ${answerForms(visit, finding, refusal?.details)}
 <p class="muted">An answer is for this encounter, or for all that have the finding now; encounters that come later are not answered. Accepted and snoozed findings return when the last day is over, or the ${finding.record.kind} changes.</p>
 ${back}`;
@@ -123,13 +123,6 @@ ${back}`;
 
 /** The name of the last day in the form that snoozes; both are on one page. */
 const SNOOZED_UNTIL = 'snoozed_until';
-
-/** The fields of the forms, which say themselves what is wrong with them. */
-const inputs: readonly string[] = ['reason', 'until', SNOOZED_UNTIL, 'assigned_to', 'note'];
-
-function isSaidByFields({ details }: Pick<Refusal, 'details'> = { details: [] }): boolean {
-  return details.length > 0 && details.every(({ field }) => inputs.includes(field));
-}
 
 function answerForms(
   { csrf, user, req }: Visit,

@@ -140,7 +140,7 @@ async function page({ eventLog, analyses, names }: Ports, visit: Visit, refusal?
 <p>Whose writes introduced the defects that kept encounters from being billed, by field. Use it to talk to the vendor of a system. It covers the whole history of the encounters.</p>
 ${run && lastRun(workspace, run, names, await readRuleSettings(eventLog, workspace))}
 <h2>New scorecard</h2>
-${formError(refusal?.text)}
+${formError(refusal)}
 <form method="post" action="${scorecardPath(workspace)}">${csrf}
 <div class="filter-fields">${dayField('from', 'Date of service, from')}${dayField('to', 'Date of service, to')}</div>
 <div class="actions"><button type="submit">Generate scorecard</button></div></form>`;

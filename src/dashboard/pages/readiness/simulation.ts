@@ -26,10 +26,10 @@ import {
 } from '../../../modules/readiness/simulation.ts';
 import { serviceDaysSchema } from '../../../modules/readiness/worklistModel.ts';
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
-import { ServiceError } from '../../../platform/errors.ts';
+import { type FieldMessage, ServiceError } from '../../../platform/errors.ts';
 import { defectText } from '../../components/defects.ts';
 import { formError, type InputField, input, messageOf, select, textArea } from '../../components/forms.ts';
-import { wordsOf } from '../../components/labels.ts';
+import { fieldLabel, wordsOf } from '../../components/labels.ts';
 import {
   admins,
   type DashboardRoute,
@@ -119,7 +119,7 @@ function simulationForm(
       [...ruleChoices, 'default'],
       `${choiceOf(settings, rule)}, as now`,
     );
-  return html`${formError(refusal?.text)}
+  return html`${formError(refusal)}
 <form method="post" action="${simulationPath(workspace)}">${csrf}
 <details${isOpen && html` open`}><summary>Rules</summary>
 <p class="muted">What a defect does: it blocks billing, warns, or is off. <a href="${docPath('reference/readiness-rules')}">What each rule demands</a></p>
@@ -151,9 +151,14 @@ ${own.length > 0 && payerRuleTable(own)}
 ${textArea({
   ...{ name: PAYER_RULES, label: 'Rules to try, as JSON', rows: 8, value },
   hint: 'By their ids, as in the file of chartledger readiness export-rules; null instead of a rule removes it.',
-  error: problem && `${problem.field}: ${problem.message}`,
+  error: problem && named(problem),
 })}
 </details>`;
+}
+
+/** Returns what is wrong with them, or with a part of one. */
+function named({ field, message }: FieldMessage): string {
+  return field === PAYER_RULES ? message : `${fieldLabel(field.slice(PAYER_RULES.length + 1))} ${message}`;
 }
 
 function payerRuleTable(own: readonly Rule[]): Html {

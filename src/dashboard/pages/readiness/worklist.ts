@@ -10,7 +10,6 @@ import { readWorklist, type Worklist, type WorklistProgress } from '../../../mod
 import { listRecords } from '../../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../../modules/records/queries/records.ts';
-import { formError } from '../../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -158,7 +157,7 @@ ${figures({ months, trend })}`);
   } catch (error) {
     const refusal = problemOf(error);
     const form = worklistForm(workspace, sentLimits(req), new Map(), { refusal });
-    return framed(html`<h1>${readinessSection}</h1>${formError(refusal.text)}${form}`, refusal.status);
+    return framed(html`<h1>${readinessSection}</h1>${form}`, refusal.status);
   }
 }
 

@@ -102,7 +102,7 @@ export function worklistForm(
   return filterForm({
     path: worklistPath(workspace),
     limits: { ...sent, state: undefined, by: undefined },
-    isOpen: refusal !== undefined,
+    refusal,
     isFolded: true,
     fields: html`${choice(
       'state',

@@ -18,8 +18,7 @@ import {
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
 import type { Page as ListPage } from '../../../modules/records/queries/paging.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../../modules/records/queries/records.ts';
-import type { ServiceError } from '../../../platform/errors.ts';
-import { formError, handedOut, handedOutForm, input, termsText } from '../../components/forms.ts';
+import { formError, handedOut, handedOutForm, input, messageOf, termsText } from '../../components/forms.ts';
 import { changeWord, printedVersion } from '../../components/history.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import {
@@ -27,6 +26,7 @@ import {
   type Html,
   type HtmlValue,
   html,
+  type Refusal,
   type Reply,
   recordReaders,
   type Visit,
@@ -81,7 +81,7 @@ async function comparePage(ports: ComparePorts, visit: Visit): Promise<Reply> {
   const id = pathId(req, 'id', entry.title);
   const read = (version: number) => readRecordAt(ports, workspace, entry, id, { version });
   let compared: Comparison | undefined;
-  let refusal: ServiceError | undefined;
+  let refusal: Refusal | undefined;
   try {
     const asked = validate(querySchema, req.query);
     const [from, to] = await Promise.all([read(asked.from), read(asked.to)]);
@@ -100,17 +100,17 @@ async function comparePage(ports: ComparePorts, visit: Visit): Promise<Reply> {
   } catch (error) {
     refusal = refusedQuery(error);
     // A record whose id is in use again has other versions to compare.
-    if (refusal.code === 'gone') await readRecord(ports, workspace, entry, id);
+    if (refusal.status === statusOf.gone) await readRecord(ports, workspace, entry, id);
   }
   const body = html`${recordCrumbs(workspace, entry, { id, name: compared?.name })}
 <h1>Compare versions${compared && html` of ${compared.name}`}</h1>
 ${versionForm(req.query, refusal)}
 ${compared && comparison(workspace, entry, compared)}`;
-  const status = refusal ? statusOf[refusal.code] : 200;
-  return { page: { title: 'Compare versions', section: recordsSection, status, body } };
+  const { status } = refusal ?? {};
+  return { page: { title: 'Compare versions', section: recordsSection, body, ...(status && { status }) } };
 }
 
-function versionForm(query: Visit['req']['query'], refusal: ServiceError | undefined): Html {
+function versionForm(query: Visit['req']['query'], refusal: Refusal | undefined): Html {
   const field = (name: 'from' | 'to', label: string) =>
     input({
       name,
@@ -119,9 +119,10 @@ function versionForm(query: Visit['req']['query'], refusal: ServiceError | undef
       min: 1,
       isRequired: true,
       value: [query[name] ?? ''].flat().join(),
+      error: messageOf(refusal?.details, name),
     });
   return html`<form method="get" class="moment">
-${formError(refusal?.message)}
+${formError(refusal)}
 <div class="line">${field('from', 'From version')}${field('to', 'To version')}<button type="submit" class="outline">Compare</button></div>
 </form>`;
 }

@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { recordsQuerySchema, requestedRecords } from '../../../api/routes/recordSchemas.ts';
+import { statusOf } from '../../../api/server/answer.ts';
 import { kindPartition, recordStream } from '../../../domain/events/streams.ts';
 import { catalog } from '../../../domain/records/catalog.ts';
 import { identifier } from '../../../domain/records/schema/fields.ts';
@@ -10,7 +11,7 @@ import type { RecordExistence } from '../../../modules/records/commands/referenc
 import { countRecords, listRecords } from '../../../modules/records/queries/lists.ts';
 import type { QueryPorts } from '../../../modules/records/queries/records.ts';
 import { total } from '../../components/charts.ts';
-import { filterForm, formError, input, messageOf, searchForm, select } from '../../components/forms.ts';
+import { filterForm, input, messageOf, searchForm, select } from '../../components/forms.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import { breadcrumb } from '../../components/layout.ts';
 import {
@@ -50,18 +51,14 @@ function recordFilter(
   workspace: string,
   entry: CatalogEntry,
   sent: Record<string, string>,
-  missedId?: string,
   refusal?: Refusal,
 ): Html {
   return filterForm({
     path: `/dashboard${recordsPath(workspace, entry.kind)}`,
-    limits: { ...sent, sort: undefined },
-    isOpen: refusal !== undefined || missedId !== undefined,
+    limits: { ...sent, id: undefined, sort: undefined },
+    refusal,
     fields: html`<input type="hidden" name="kind" value="${entry.plural}">
-${input({
-  ...{ name: 'id', label: 'ID', type: 'search', value: missedId, autocomplete: 'off' },
-  error: missedId && `There is no ${entry.title.toLowerCase()} with this ID.`,
-})}
+${input({ name: 'id', label: 'ID', type: 'search', value: sent.id, autocomplete: 'off', error: messageOf(refusal?.details, 'id') })}
 ${entry.filters.map((filter) => filterField(entry, filter, sent, refusal))}
 ${select({ name: 'sort', label: 'Order', value: sent.sort ?? '-updated_at', options: sorts })}
 ${momentInputs({ name: 'as_of', label: 'As of', value: shownMoment(sent.as_of), step: 1, error: messageOf(refusal?.details, 'as_of') })}`,
@@ -119,7 +116,9 @@ async function readRecordList(
 ): Promise<RecordList> {
   const { kind: _kind, id: _id, ...sent } = filledQuery(req);
   const limits = withoutPage(textsOf({ query: sent }));
-  const filter = (refusal?: Refusal) => recordFilter(workspace, entry, limits, missedId, refusal);
+  const missed = missedId === undefined ? undefined : missedRecord(entry);
+  const filter = (refusal = missed) =>
+    recordFilter(workspace, entry, { ...limits, ...(missedId && { id: missedId }) }, refusal);
   const { as_of: asOf } = limits;
   // As of a time there is one order, whatever the form says.
   const order = asOf === undefined ? {} : { sort: 'created_at' };
@@ -158,8 +157,13 @@ ${pageLinks(req, { token: page.next_page_token, by: 'list', isShort: page.items.
     return { body, status: 200 };
   } catch (error) {
     const refusal = problemOf(error);
-    return { body: html`${formError(refusal.text)}${filter(refusal)}`, status: refusal.status };
+    return { body: filter(refusal), status: refusal.status };
   }
+}
+
+function missedRecord({ title }: CatalogEntry): Refusal {
+  const message = `There is no ${title.toLowerCase()} with this ID.`;
+  return { status: statusOf.not_found, text: undefined, details: [{ field: 'id', message }] };
 }
 
 function withoutPage({ page_token: _token, ...limits }: Record<string, string>): Record<string, string> {

@@ -7,12 +7,12 @@ import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
 import { recordAccess } from '../../../modules/audit/recordAccess.ts';
 import { readRecordAt } from '../../../modules/records/queries/history.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../../modules/records/queries/records.ts';
-import type { ServiceError } from '../../../platform/errors.ts';
-import { formError } from '../../components/forms.ts';
+import { formError, messageOf } from '../../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
   html,
+  type Refusal,
   type Reply,
   recordReaders,
   type Visit,
@@ -47,7 +47,7 @@ interface Shown {
   view: RecordView;
   asked?: Record<string, unknown>;
   /** Why the latest state is shown, although another one was asked for. */
-  refusal?: ServiceError;
+  refusal?: Refusal;
   /** The version that was asked for, where no version has that number and the latest is shown. */
   missing?: number;
 }
@@ -122,15 +122,14 @@ async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
   const page = html`${head}
 ${banner(path, shown)}
 <div class="page-head"><h2 id="state">${asked ? `State in version ${view.version}` : 'Current state'}</h2>
-${momentForm(asked)}</div>
-${formError(refusal?.message)}
+${momentForm(asked, refusal)}</div>
 <div class="record-fields">${recordFields(workspace, entry, view.record, { names, historyPath })}</div>
 ${parts.map(({ body }) => html`<section>${body}</section>`)}`;
   return {
     page: {
       title: entry.title,
       section: recordsSection,
-      status: refusal ? statusOf[refusal.code] : 200,
+      status: refusal?.status ?? 200,
       body: page,
     },
   };
@@ -143,8 +142,7 @@ function beforeItsTime({ workspace, req }: Visit, entry: CatalogEntry, id: strin
   const body = html`${recordCrumbs(workspace, entry)}
 <h1>${entry.title}</h1>
 <p class="record-facts"><span>ID ${code(id)}</span></p>
-${momentForm({ as_of: asOf })}
-${formError(`The ${entry.kind} did not exist at that time.`)}
+${momentForm({ as_of: asOf }, { text: `The ${entry.kind} did not exist at that time.`, details: [] })}
 <p><a href="/dashboard${path}">Show the latest version</a></p>`;
   return { page: { title: entry.title, section: recordsSection, status: statusOf.not_found, body } };
 }
@@ -182,9 +180,9 @@ async function readShown(
   } catch (error) {
     const refusal = refusedQuery(error);
     const view = await readRecord(ports, workspace, entry, id);
-    if (refusal.code === 'not_found' && at && 'version' in at.moment)
-      return { view, missing: at.moment.version };
-    return refusal.code === 'not_found' ? undefined : { view, refusal };
+    const isMissing = refusal.status === statusOf.not_found;
+    if (isMissing && at && 'version' in at.moment) return { view, missing: at.moment.version };
+    return isMissing ? undefined : { view, refusal };
   }
   return { view: await readRecord(ports, workspace, entry, id) };
 }
@@ -202,10 +200,12 @@ function banner(path: string, { view: { version, updated_at }, asked, missing }:
   }`;
 }
 
-/** Returns the form for the state at a time. */
-function momentForm(asked: Record<string, unknown> | undefined): Html {
+/** Returns the form for the state at a time, with what was wrong with it. */
+function momentForm(asked: Record<string, unknown> | undefined, refusal?: Omit<Refusal, 'status'>): Html {
   const asOf = typeof asked?.as_of === 'string' ? shownMoment(asked.as_of) : '';
+  const error = messageOf(refusal?.details, 'as_of');
   return html`<form method="get" class="moment no-print">
-<div class="line">${momentInputs({ name: 'as_of', label: 'As of', step: 1, value: asOf })}<button type="submit" class="outline">Show</button></div>
+${formError(refusal)}
+<div class="line">${momentInputs({ name: 'as_of', label: 'As of', step: 1, value: asOf, error })}<button type="submit" class="outline">Show</button></div>
 </form>`;
 }

@@ -19,7 +19,7 @@ import {
   wholeTimeline,
 } from '../../../modules/records/queries/wholeTimeline.ts';
 import { csvLine } from '../../../platform/csv.ts';
-import { filterForm, formError, input, messageOf, select } from '../../components/forms.ts';
+import { filterForm, input, messageOf, select } from '../../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -169,7 +169,7 @@ async function refusedPage(
   const read = { action: 'record.read', kind: entry.kind, record_id: view.id } as const;
   await recordAccess(ports.eventLog, caller, read, ...accesses);
   const address = `/dashboard${timelinePath(workspace, entry.kind, view.id)}`;
-  const body = html`${head}${formError(refusal.text)}${timelineForm(address, textsOf({ query: filledQuery(req) }), refusal)}`;
+  const body = html`${head}${timelineForm(address, textsOf({ query: filledQuery(req) }), refusal)}`;
   return { page: { title: 'Timeline', section: recordsSection, status: refusal.status, body } };
 }
 
@@ -207,7 +207,7 @@ function timelineForm(address: string, sent: Record<string, string>, refusal?: R
   return filterForm({
     path: address,
     limits: sent,
-    isOpen: refusal !== undefined,
+    refusal,
     fields: html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
 ${input({ name: 'who', label: 'Who', type: 'search', value: sent.who, error: messageOf(refusal?.details, 'who'), placeholder: 'Name or ID of a user or key' })}
 ${select({
