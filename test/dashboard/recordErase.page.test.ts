@@ -72,7 +72,8 @@ test(
     const { patient, encounter, document } = await sendPatient();
     const path = records.pathOf('patients', patient.id);
     await records.show(path);
-    await page.getByRole('button', { name: 'Erase', exact: true }).click();
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('link', { name: 'Erase', exact: true }).click();
     await records.shows('Erase this patient?');
     expect(await textOf(page.locator('.banner'))).toBe(
       '1 encounter refers to it, with 2 documents. The patient cannot be erased without them.',
@@ -239,6 +240,8 @@ test('nobody else is offered the page', async () => {
   const path = records.pathOf('payers', payer.id);
   const other = await dashboard.openAs('compliance', path);
   await other.getByRole('link', { name: 'Seen by' }).waitFor();
-  expect(await other.getByRole('button', { name: 'Erase' }).count()).toBe(0);
+  await other.getByRole('button', { name: 'More actions' }).click();
+  await other.getByRole('link', { name: 'Put under legal hold' }).waitFor();
+  expect(await other.getByRole('link', { name: 'Erase' }).count()).toBe(0);
   expect((await other.goto(`/dashboard${path}/erase`))?.status()).toBe(403);
 });

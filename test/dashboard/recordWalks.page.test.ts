@@ -99,7 +99,8 @@ test('a patient is erased, and the certificate is handed out', async () => {
   await sendClaim(service, other);
   const id = String(other.patient.id);
   const walk = await Walk.from(page, `${root}/records/patients/${encodeURIComponent(id)}`);
-  await walk.press('Erase');
+  await walk.press('More actions');
+  await walk.follow('Erase');
   await walk.sees(page.getByRole('heading', { name: 'Erase this patient?' }));
   await walk.type(page.getByLabel('Reason'), 'Request 2026-121');
   await page.getByLabel('Type the ID of the patient').fill(id);

@@ -401,7 +401,8 @@ test('a record leads to its signed proof, which anybody can check', async () => 
   const walk = await Walk.from(page, pathOf('patients', patient.id));
   const downloading = page.waitForEvent('download');
   const accesses = await accessesBy(service, async () => {
-    await walk.press('Signed proof');
+    await walk.press('More actions');
+    await walk.follow('Signed proof');
     await downloading;
   });
   await walk.sees(heading(`Patient ${name}`));

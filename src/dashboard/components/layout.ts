@@ -282,6 +282,11 @@ ${workspace !== undefined && html`<ul>${links(workspaceSections, `/dashboard/wor
 </nav>`;
 }
 
+/** Returns a button that opens a menu of these. */
+export function dropdown(text: string, items: readonly Html[]): Html {
+  return html`<details class="dropdown"><summary role="button" class="outline secondary">${text}</summary><ul>${items.map((item) => html`<li>${item}</li>`)}</ul></details>`;
+}
+
 interface Crumb {
   text: HtmlValue;
   /** Below `/dashboard`. */

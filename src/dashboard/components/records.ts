@@ -2,23 +2,42 @@ import type { DocumentView } from '../../domain/records/document.ts';
 import { qualityWarnings } from '../../domain/records/fold.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import type { CatalogEntry, RecordFields } from '../../domain/records/schema/kind.ts';
-import { type Holding, holdingText } from '../../modules/erasure/holdState.ts';
+import { type Hold, type Holding, heldParts } from '../../modules/erasure/holdState.ts';
 import type { FieldLineage } from '../../modules/integrations/replay/lineage.ts';
 import { rulesOf, type SourceFormat } from '../../modules/integrations/sources.ts';
 import type { ListedDocument } from '../../modules/records/queries/documents.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { FieldMessage } from '../../platform/errors.ts';
 import { fieldLabel } from './labels.ts';
-import { type Html, type HtmlValue, html } from './page.ts';
+import { type Html, type HtmlValue, html, phiReaders, type Visit } from './page.ts';
 import { who } from './people.ts';
 import { definitionList, type TableColumn, table } from './tables.ts';
 import { badge, bdi, code, dayText, empty, idBeside, time, writtenDate } from './text.ts';
 import { documentsPath, holdsPath, recordPath } from './urls.ts';
 
 /** Returns the banner on the pages of a record that legal holds protect; `kind` is the record's. */
-export function heldBanner(workspace: string, kind: string, holding: Holding | undefined): Html | undefined {
+export function heldBanner(
+  { workspace, may }: Visit,
+  kind: string,
+  holding: Holding | undefined,
+): Html | undefined {
   if (holding === undefined) return undefined;
-  return html`<p class="banner"><strong>This ${kind} cannot be erased:</strong> ${holdingText(holding)}. <a href="/dashboard${holdsPath(workspace)}">Legal holds</a></p>`;
+  const found = heldParts(holding);
+  const parts = found.map(
+    ({ subject, holds }, place) =>
+      html`${place > 0 && ', and '}${subject} under legal hold (${since(holds)})`,
+  );
+  const held = new Set(found.flatMap(({ holds }) => holds.flatMap(({ record }) => record?.id ?? [])));
+  const path = holdsPath(workspace, held.size === 1 ? [...held][0] : undefined);
+  return html`<p class="banner"><strong>This ${kind} cannot be erased:</strong> ${parts}. ${
+    may(phiReaders) && html`<a href="/dashboard${path}">Legal holds</a>`
+  }</p>`;
+}
+
+function since(holds: readonly Hold[]): HtmlValue {
+  const first = holds[0] as Hold;
+  const count = holds.length > 1 && `${holds.length.toLocaleString('en-US')} holds, the first `;
+  return html`${count}since ${time(first.added.at)}`;
 }
 
 /** Returns where in a message a field comes from, by which rule and setting of the source. */

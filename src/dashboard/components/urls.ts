@@ -135,9 +135,9 @@ export function seenPath(workspace: string, kind: string, id: string): string {
 /** The entry of the menu. */
 export const holdsSection = 'Legal holds';
 
-/** Returns the address of a workspace's legal holds, below `/dashboard`. */
-export function holdsPath(workspace: string): string {
-  return `/workspaces/${workspace}/holds`;
+/** Returns the address of a workspace's legal holds, below `/dashboard`; of those on the records with an id where it is given. */
+export function holdsPath(workspace: string, id?: string): string {
+  return `/workspaces/${workspace}/holds${queryOf({ id })}`;
 }
 
 /** The entry of the menu. */

@@ -30,6 +30,7 @@ import { type QueryPorts, type RecordView, readRecord } from '../../modules/reco
 import type { WebhookDirectory } from '../../modules/webhooks/webhook.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { checkboxes, filterForm, messageOf } from '../components/forms.ts';
+import { dropdown } from '../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -332,12 +333,12 @@ function links(path: string, form: DisclosureForm, limits: Record<string, string
   return html`<div class="actions">${link('/export', { format: 'auditor' }, 'Export for the auditor')}
 ${link('/print', {}, 'Print or save as PDF')}
 <a role="button" class="outline secondary" href="${path}/add">Add a disclosure</a>
-<details class="dropdown"><summary role="button" class="outline secondary">More formats</summary><ul>
-<li>${link('/export', { format: 'csv' }, 'Export as CSV')}</li>
-<li>${link('/export', { format: 'json' }, 'Export as JSON')}</li>
-<li>${link('/export', { format: 'csv', signed: 'yes' }, 'Export with manifest')}</li>
-${form === 'accounting' && html`<li>${link('/export', { format: 'csv', summary: 'yes' }, 'Summary as CSV')}</li>`}
-</ul></details></div>`;
+${dropdown('More formats', [
+  link('/export', { format: 'csv' }, 'Export as CSV'),
+  link('/export', { format: 'json' }, 'Export as JSON'),
+  link('/export', { format: 'csv', signed: 'yes' }, 'Export with manifest'),
+  ...(form === 'accounting' ? [link('/export', { format: 'csv', summary: 'yes' }, 'Summary as CSV')] : []),
+])}</div>`;
 }
 
 async function printedPage(ports: SeenPorts, visit: Visit): Promise<Page> {

@@ -1,13 +1,17 @@
-import { pathId } from '../../api/schemas/parameters.ts';
+import { z } from 'zod';
+import { pageRequest, pathId } from '../../api/schemas/parameters.ts';
+import { validate } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { type Hold, type HoldStep, readHolds } from '../../modules/erasure/holdState.ts';
 import { addHold, findHold, type HeldRecord, releaseHold } from '../../modules/erasure/holds.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
+import { decodeToken, encodeToken, type PageRequest } from '../../modules/records/queries/paging.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import { type QueryPorts, readRecord } from '../../modules/records/queries/records.ts';
 import type { FieldMessage } from '../../platform/errors.ts';
-import { confirmedChange, input, messageOf } from '../components/forms.ts';
+import { confirmedChange, filterForm, input, messageOf } from '../components/forms.ts';
 import { titleOf } from '../components/labels.ts';
+import { breadcrumb } from '../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -18,7 +22,14 @@ import {
   textOf,
   type Visit,
 } from '../components/page.ts';
-import { kindOf, recordsSection, referredLink } from '../components/recordTable.ts';
+import { pageLinks } from '../components/paging.ts';
+import {
+  filledQuery,
+  kindOf,
+  pageParameters,
+  recordsSection,
+  referredLink,
+} from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
 import { bdi, code, empty, time, wholeOnHovering } from '../components/text.ts';
 import { holdsPath, holdsSection, recordPath, recordsPath } from '../components/urls.ts';
@@ -41,6 +52,7 @@ function workspaceHold({ eventLog }: HoldPorts): DashboardRoute[] {
     question: (workspace, _visit, details) => ({
       title: `Put workspace ${workspace} under legal hold?`,
       section: holdsSection,
+      breadcrumb: toHolds(workspace),
       text: 'Until the hold is released, nobody can erase a record of the workspace. Everything else works as before.',
       fields: reasonField(details),
       button: 'Hold workspace',
@@ -64,14 +76,18 @@ function recordHold(ports: HoldPorts): DashboardRoute[] {
       await readRecord(ports, workspace, entry, id);
       return { entry, id };
     },
-    question: async ({ entry: { kind }, id }, visit, details) => ({
-      title: `Put this ${kind} under legal hold?`,
-      section: recordsSection,
-      text: html`${(await readCalled(ports, visit, { kind, id })).called}. Until the hold is released, nobody can erase it${protectedToo[kind]}. It can still be changed.`,
-      fields: reasonField(details),
-      button: `Hold ${kind}`,
-      back: recordPath(visit.workspace, kind, id),
-    }),
+    question: async ({ entry: { kind }, id }, visit, details) => {
+      const { called, breadcrumb } = await readCalled(ports, visit, { kind, id });
+      return {
+        title: `Put this ${kind} under legal hold?`,
+        section: recordsSection,
+        breadcrumb,
+        text: html`${called}. Until the hold is released, nobody can erase it${protectedToo[kind]}. It can still be changed.`,
+        fields: reasonField(details),
+        button: `Hold ${kind}`,
+        back: recordPath(visit.workspace, kind, id),
+      };
+    },
     async make(record, { caller, workspace, form, notice }) {
       const { kind } = record.entry;
       const holdId = await addHold(ports.eventLog, caller, record, textOf(form, 'reason'));
@@ -98,6 +114,7 @@ function release(ports: HoldPorts): DashboardRoute[] {
     question: async ({ id, record, added }, visit, details) => ({
       title: 'Release this legal hold?',
       section: holdsSection,
+      breadcrumb: toHolds(visit.workspace),
       text: html`${bdi(added.reason)}, on ${record ? html`the ${record.kind} ${(await readCalled(ports, visit, record)).called}` : 'the workspace'} (${code(id)}). Anything under no other hold can be erased again, also by the workspace’s retention.`,
       fields: reasonField(details),
       button: 'Release hold',
@@ -110,6 +127,10 @@ function release(ports: HoldPorts): DashboardRoute[] {
       return { redirect: holdsPath(workspace) };
     },
   });
+}
+
+function toHolds(workspace: string): Html {
+  return breadcrumb([{ text: holdsSection, path: holdsPath(workspace) }]);
 }
 
 function reasonField(details?: readonly FieldMessage[]): Html {
@@ -127,6 +148,21 @@ interface HoldPagePorts extends QueryPorts {
   names: PrincipalNames;
 }
 
+const holdStates = ['in_force', 'released'] as const;
+type HoldListState = (typeof holdStates)[number];
+
+const stateTexts: Record<HoldListState, string> = { in_force: 'In force', released: 'Released' };
+
+const holdFilterSchema = z.object({
+  state: z.enum(holdStates).default('in_force'),
+  /** Part of it, whatever its case. */
+  reason: z.string({ error: 'must be sent once' }).trim().optional(),
+  /** Of a held record, or of a hold. */
+  id: z.string({ error: 'must be sent once' }).trim().optional(),
+});
+
+type HoldFilter = z.infer<typeof holdFilterSchema>;
+
 /** `…/holds`: a workspace's legal holds, those in force and those that were released. */
 export function holdsRoutes(ports: HoldPagePorts): DashboardRoute[] {
   return [
@@ -134,27 +170,66 @@ export function holdsRoutes(ports: HoldPagePorts): DashboardRoute[] {
       method: 'get',
       path: '/workspaces/:workspace/holds',
       roles: phiReaders,
+      query: [...pageParameters, ...Object.keys(holdFilterSchema.shape)],
       handle: (visit) => list(ports, visit),
     },
   ];
 }
 
+function isIn({ released }: Hold, state: HoldListState): boolean {
+  return (released === undefined) === (state === 'in_force');
+}
+
+function isSought({ id, record, added, released }: Hold, sought: HoldFilter): boolean {
+  const reason = sought.reason?.toLowerCase() ?? '';
+  const said = [added.reason, released?.reason ?? ''];
+  const isNamed = !sought.id || id === sought.id || record?.id === sought.id;
+  return isNamed && said.some((one) => one.toLowerCase().includes(reason));
+}
+
+interface HoldList {
+  items: Hold[];
+  next_page_token: string | null;
+  /** How many holds of each state the filter lets through. */
+  counts: Record<HoldListState, number>;
+}
+
+/** Returns a page of holds, newest first. Throws `validation_failed`. */
+function pageOf(
+  workspace: string,
+  holds: readonly Hold[],
+  filter: HoldFilter,
+  { limit, pageToken }: PageRequest,
+): HoldList {
+  const scope = ['holds', workspace, filter];
+  // A place in the order in which they were added, which later holds do not move.
+  const before = pageToken === undefined ? holds.length : decodeToken(pageToken, scope);
+  const sought = holds.map((hold, place) => ({ hold, place })).filter(({ hold }) => isSought(hold, filter));
+  const older = sought.filter(({ hold, place }) => isIn(hold, filter.state) && place < before).reverse();
+  const shown = older.slice(0, limit);
+  const last = shown.at(-1);
+  const count = (state: HoldListState) => sought.filter(({ hold }) => isIn(hold, state)).length;
+  return {
+    items: shown.map(({ hold }) => hold),
+    next_page_token: last && older.length > limit ? encodeToken(last.place, scope) : null,
+    counts: { in_force: count('in_force'), released: count('released') },
+  };
+}
+
 async function list({ names, ...ports }: HoldPagePorts, visit: Visit): Promise<Reply> {
-  const { workspace, caller } = visit;
-  const { holds } = await readHolds(ports.eventLog, workspace);
-  const newestFirst = [...holds.values()].reverse();
-  const inForce = newestFirst.filter(({ released }) => released === undefined);
-  const released = newestFirst.filter((hold) => hold.released !== undefined);
-  await names.learn(newestFirst.flatMap(({ added, released: end }) => [added.by, (end ?? added).by]));
-  const covered = await readNames(
-    ports,
-    workspace,
-    newestFirst.flatMap(({ record }) => record ?? []),
-  );
+  const { workspace, caller, req } = visit;
+  const { limit: _limit, page_token: _token, ...asked } = filledQuery(req);
+  const filter = validate(holdFilterSchema, asked);
+  const request = pageRequest(req);
+  const holds = [...(await readHolds(ports.eventLog, workspace)).holds.values()];
+  const { items, next_page_token, counts } = pageOf(workspace, holds, filter, request);
+  await names.learn(items.flatMap(({ added, released: end }) => [added.by, (end ?? added).by]));
+  const records = items.flatMap(({ record }) => record ?? []);
+  const covered = await readNames(ports, workspace, records);
   await recordAccess(
     ports.eventLog,
     caller,
-    { action: 'hold.list', query: { all: true } },
+    { action: 'hold.list', query: { ...filter, ...request } },
     ...covered.accesses,
   );
   const mayChange = visit.may(holdKeepers);
@@ -163,31 +238,72 @@ async function list({ names, ...ports }: HoldPagePorts, visit: Visit): Promise<R
     mayChange &&
     html`<div class="actions"><a role="button" class="outline secondary" href="${path}/new">Hold workspace</a></div>`
   }</div>
-<p>While a hold is in force, nobody can erase what it covers. A hold on a patient also covers its encounters and their documents; a hold on an encounter also covers its documents and its patient. To put a record under hold, open its page.</p>
-${inForce.length === 0 ? empty(html`No legal hold is in force. To put a record under hold, find it in <a href="/dashboard${recordsPath(workspace)}">Records</a>.`) : holdTable('Holds in force', inForce, names, covered.names, visit, mayChange)}
-${released.length > 0 && html`<h2>Released</h2>${holdTable('Released holds', released, names, covered.names, visit, false)}`}`;
+${workspaceBanner(holds.find((hold) => hold.record === undefined && isIn(hold, 'in_force')))}
+<p>A hold on a patient also covers its encounters and their documents; one on an encounter, its documents and its patient. To hold a record, open it in <a href="/dashboard${recordsPath(workspace)}">Records</a>.</p>
+${holdTabs(path, filter, counts)}
+${holds.length > 0 && filterFields(path, filter)}
+${holdTable(items, names, covered.names, visit, filter)}
+${pageLinks(req, { token: next_page_token })}`;
   return { page: { title: 'Legal holds', section: holdsSection, body } };
 }
 
+function workspaceBanner(hold: Hold | undefined): Html | undefined {
+  if (hold === undefined) return undefined;
+  return html`<p class="banner"><strong>The whole workspace is under legal hold</strong> since ${time(hold.added.at)}: nothing of it can be erased.</p>`;
+}
+
+function holdTabs(
+  path: string,
+  { state: current, reason = '', id = '' }: HoldFilter,
+  counts: HoldList['counts'],
+): Html {
+  return html`<nav class="tabs" aria-label="States"><ul>${holdStates.map(
+    (state) =>
+      html`<li><a href="${path}?${new URLSearchParams({ state, reason, id }).toString()}"${
+        state === current && html` aria-current="page"`
+      }>${stateTexts[state]} <strong>${counts[state].toLocaleString('en-US')}</strong></a></li>`,
+  )}</ul></nav>`;
+}
+
+function filterFields(path: string, { state, reason = '', id = '' }: HoldFilter): Html {
+  return filterForm({
+    path,
+    limits: { reason, id },
+    isOpen: false,
+    fields: html`<input type="hidden" name="state" value="${state}">
+${input({ name: 'reason', label: 'Reason contains', type: 'search', value: reason, autocomplete: 'off' })}
+${input({ name: 'id', label: 'Record or hold ID', type: 'search', value: id, autocomplete: 'off' })}`,
+  });
+}
+
 function holdTable(
-  label: string,
   holds: readonly Hold[],
   principals: PrincipalNames,
   covered: RecordNames | undefined,
-  { workspace }: Visit,
-  withActions: boolean,
+  { workspace, may }: Visit,
+  { state, reason, id: soughtId }: HoldFilter,
 ): Html {
+  if (holds.length === 0) {
+    if (reason || soughtId) return empty('No holds match.');
+    return empty(state === 'in_force' ? 'No legal hold is in force.' : 'No hold was released.');
+  }
+  const by = (step: HoldStep) => principals.nameOf(step.by) ?? step.by.id;
   const columnsOf = (when: string, why: string, stepOf: (hold: Hold) => HoldStep): TableColumn<Hold>[] => [
     { title: why, isCut: true, cell: (hold) => wholeOnHovering(stepOf(hold).reason) },
-    { title: when, cell: (hold) => time(stepOf(hold).at) },
     {
-      title: `${when} by`,
-      isCut: true,
-      cell: (hold) => bdi(principals.nameOf(stepOf(hold).by) ?? stepOf(hold).by.id),
+      title: when,
+      cell: (hold) =>
+        html`${time(stepOf(hold).at)} <small class="muted" title="${by(stepOf(hold))}">by ${bdi(by(stepOf(hold)))}</small>`,
     },
   ];
+  const release: TableColumn<Hold> = {
+    title: 'Actions',
+    isTitleHidden: true,
+    cell: ({ id }) =>
+      html`<a href="/dashboard${holdsPath(workspace)}/${id}/release" aria-label="Release ${id}">Release</a>`,
+  };
   return html`<div class="dense">${table(
-    label,
+    `Holds: ${stateTexts[state].toLowerCase()}`,
     [
       {
         title: 'Covers',
@@ -198,20 +314,11 @@ function holdTable(
             : html`<span class="muted">${titleOf(record.kind)}</span> ${referredLink(workspace, record.kind, record.id, covered)}`,
       },
       ...columnsOf('Placed', 'Reason', ({ added }) => added),
-      ...(withActions
+      ...(state === 'in_force'
         ? []
         : columnsOf('Released', 'Reason of the release', ({ added, released = added }) => released)),
       { title: 'Hold', cell: ({ id }) => code(id) },
-      ...(withActions
-        ? [
-            {
-              title: 'Actions',
-              isTitleHidden: true,
-              cell: ({ id }: Hold) =>
-                html`<a href="/dashboard${holdsPath(workspace)}/${id}/release" aria-label="Release ${id}">Release</a>`,
-            },
-          ]
-        : []),
+      ...(state === 'in_force' && may(holdKeepers) ? [release] : []),
     ],
     holds,
   )}</div>`;

@@ -141,23 +141,27 @@ export function holdsOver(
   return Object.values(holding).some(({ length }) => length > 0) ? holding : undefined;
 }
 
-/** Describes what is held, since when and by which holds, without reasons or record ids. */
-export function holdingText({ workspace, record, patient, referrers }: Holding): string {
+/** Returns what is held, each with its holds, oldest first; `subject` begins a sentence: `its patient is`. */
+export function heldParts({ workspace, record, patient, referrers }: Holding) {
   const encounters = new Set(referrers.map((hold) => heldKey(hold.record))).size;
-  const parts = [
-    under('the workspace is', workspace),
-    under('it is', record),
-    under('its patient is', patient),
-    under(
-      encounters === 1 ? 'a record that refers to it is' : `${encounters} records that refer to it are`,
-      referrers,
-    ),
-  ];
-  return parts.filter((part) => part !== undefined).join(', and ');
+  const referring =
+    encounters === 1 ? 'a record that refers to it is' : `${encounters} records that refer to it are`;
+  return [
+    { subject: 'the workspace is', holds: workspace },
+    { subject: 'it is', holds: record },
+    { subject: 'its patient is', holds: patient },
+    { subject: referring, holds: referrers },
+  ].filter(({ holds }) => holds.length > 0);
 }
 
-function under(what: string, holds: readonly Hold[]): string | undefined {
-  if (holds.length === 0) return undefined;
+/** Describes what is held, since when and by which holds, without reasons or record ids. */
+function holdingText(holding: Holding): string {
+  return heldParts(holding)
+    .map(({ subject, holds }) => under(subject, holds))
+    .join(', and ');
+}
+
+function under(what: string, holds: readonly Hold[]): string {
   const named = holds.slice(0, NAMED).map(({ id, added }) => `${id}, since ${added.at}`);
   const others = holds.length - named.length;
   const more = others > 0 ? [`${others.toLocaleString('en-US')} more`] : [];

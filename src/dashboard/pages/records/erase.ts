@@ -91,7 +91,7 @@ ${input({
     section: recordsSection,
     breadcrumb: recordCrumbs(workspace, entry, { id, name }),
     text: html`<strong>${title}</strong>${bornText(view)}, ID ${code(id)}. It is permanently removed from all stores and cannot be restored. Its ID can be used again.`,
-    fields: html`${heldBanner(workspace, kind, holding)}
+    fields: html`${heldBanner(visit, kind, holding)}
 ${await erasureScope(ports, workspace, entry, id, referrers)}
 ${goesAndStays(kind, ports.eventLog.scavenger !== undefined)}
 ${isPossible && fields}`,

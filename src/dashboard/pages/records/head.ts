@@ -5,6 +5,7 @@ import type { AccessRecorded } from '../../../modules/audit/recordAccess.ts';
 import { currentHolding, type Holding } from '../../../modules/erasure/holdState.ts';
 import { findReferrers } from '../../../modules/erasure/references.ts';
 import type { QueryPorts, RecordView } from '../../../modules/records/queries/records.ts';
+import { dropdown } from '../../components/layout.ts';
 import {
   admins,
   type Html,
@@ -68,7 +69,7 @@ ${actions(visit, entry, view)}
 </div>
 ${facts(workspace, view, holding, nameOf)}
 ${tabs(visit, entry, id, tab)}
-${heldBanner(workspace, kind, holding)}`,
+${heldBanner(visit, kind, holding)}`,
     accesses,
   };
 }
@@ -128,13 +129,22 @@ function facts(
 }
 
 function actions({ workspace, may }: Visit, { kind }: CatalogEntry, { id, version }: RecordView): Html {
-  const link = (path: string, text: string) =>
-    html`<a role="button" class="outline secondary" href="/dashboard${path}">${text}</a>`;
-  return html`<p class="actions">${may(recordReaders) && link(`${recordPath(workspace, kind, id)}/print`, 'Printable page')}
-${kind === patient.kind && may(phiReaders) && link(copyPath(workspace, id), 'Copy for the patient')}
-${may(phiReaders) && link(proofPath(workspace, kind, id, version), 'Signed proof')}
-${may(holdKeepers) && link(recordHoldPath(workspace, kind, id), 'Hold')}
-${may(admins) && link(erasePath(workspace, kind, id), 'Erase')}</p>`;
+  const all: [text: string, path: string, isOffered: boolean][] = [
+    ['Copy for the patient', copyPath(workspace, id), kind === patient.kind && may(phiReaders)],
+    ['Signed proof', proofPath(workspace, kind, id, version), may(phiReaders)],
+    ['Put under legal hold', recordHoldPath(workspace, kind, id), may(holdKeepers)],
+    ['Erase', erasePath(workspace, kind, id), may(admins)],
+  ];
+  const further = all
+    .filter(([, , isOffered]) => isOffered)
+    .map(
+      ([text, path]) =>
+        html`<a href="/dashboard${path}"${text === 'Erase' && html` class="destructive"`}>${text}</a>`,
+    );
+  return html`<div class="actions">${
+    may(recordReaders) &&
+    html`<a role="button" class="outline" href="/dashboard${recordPath(workspace, kind, id)}/print">Printable page</a>`
+  }${further.length > 0 && dropdown('More actions', further)}</div>`;
 }
 
 function tabs({ workspace, may }: Visit, { kind }: CatalogEntry, id: string, current: RecordTab): Html {
