@@ -43,9 +43,15 @@ describe('the pages of webhooks', () => {
     return secret;
   }
 
+  /** Opens the menu of a webhook's page, and follows one of its links. */
+  async function choose(name: string): Promise<void> {
+    await page.getByText('More', { exact: true }).click();
+    await page.getByRole('link', { name, exact: true }).click();
+  }
+
   async function confirm(name: string): Promise<void> {
-    await page.getByRole('button', { name, exact: true }).click();
-    await page.getByRole('button', { name, exact: true }).click();
+    await choose(name);
+    await button(name).click();
   }
 
   /** The changes of webhooks that `work` makes; each is an administrator's. */
@@ -85,7 +91,8 @@ describe('the pages of webhooks', () => {
       await button('Go to webhook').click();
       expect(await page.content()).not.toContain(secret);
 
-      await confirm('Send a ping');
+      await button('Send a ping').click();
+      await button('Send a ping').click();
       expect(await notice()).toContain('The ping will be sent');
       const payer = samples.payer();
       await service.post('/integration/payers', payer);
@@ -95,6 +102,7 @@ describe('the pages of webhooks', () => {
         const rows = await page.getByRole('region', { name: 'Attempts' }).getByRole('row').allTextContents();
         expect(rows).toHaveLength(3);
         expect(rows.filter((row) => /delivered.*200.*answered 200/s.test(row))).toHaveLength(2);
+        expect(rows.filter((row) => /Webhook ping|Payer created or updated/.test(row))).toHaveLength(2);
       });
       await expectAccessible(page);
       await takePictures(page, 'webhook');
@@ -133,7 +141,7 @@ describe('the pages of webhooks', () => {
       await button('Edit webhook').click();
       expect(await page.getByText('Billing <b>production</b>').count()).toBe(1);
 
-      await button('Rotate secret').click();
+      await choose('Rotate secret');
       await page.getByLabel('The current secret expires').selectOption('in 1 hour');
       await button('Rotate secret').click();
       const after = await page.getByLabel('Signing secret').inputValue();
@@ -157,9 +165,10 @@ describe('the pages of webhooks', () => {
       await expectAccessible(page);
       await takePictures(page, 'webhooks');
       await page.getByRole('link', { name: url }).click();
-      await confirm('Enable webhook');
+      await button('Enable webhook').click();
+      await button('Enable webhook').click();
 
-      await button('Replay messages').click();
+      await choose('Replay messages');
       await page.getByLabel('What to replay').selectOption('all events since a given time');
       await page.getByLabel('Time (UTC)').fill('2999-01-01T00:00');
       await button('Replay messages').click();
@@ -186,6 +195,7 @@ describe('the pages of webhooks', () => {
       await page.goto(`${list}/new`);
       await page.getByLabel('URL').fill('http://127.0.0.1:1/#here');
       await page.getByLabel('Payer', { exact: true }).check();
+      await page.getByText('Only some types of events').click();
       await page.getByLabel('chartledger.patient.upserted.v1').check();
       await button('Create webhook').click();
       expect(await heading()).toBe('Create webhook');
@@ -195,6 +205,7 @@ describe('the pages of webhooks', () => {
       await button('Create webhook').click();
       expect(await page.getByText('must include a type of one of the kinds').count()).toBe(2);
       await page.getByLabel('Payer', { exact: true }).uncheck();
+      expect(await page.getByLabel('Time (UTC)').isVisible()).toBe(false);
       await page.getByLabel('Start').selectOption('with the first event since a given time');
       await page.getByLabel('Time (UTC)').fill('2999-01-01T00:00');
       await button('Create webhook').click();
@@ -202,6 +213,33 @@ describe('the pages of webhooks', () => {
       await expectAccessible(page);
     });
     expect(events).toEqual([]);
+  });
+
+  test('one button is what the state asks for; the others are in a menu that the keyboard opens and closes', async () => {
+    await create(hookUrl());
+    await button('Go to webhook').click();
+    const buttons = () => page.locator('.page-head a[role="button"]').allTextContents();
+    expect(await buttons()).toEqual(['Send a ping', 'Edit']);
+    await service.post('/integration/payers', samples.payer());
+    await eventually(async () => {
+      await page.reload();
+      expect(await buttons()).toEqual(['Retry now', 'Edit']);
+    });
+    const menu = page.getByText('More', { exact: true });
+    const links = page.locator('.page-head .dropdown a');
+    await menu.focus();
+    await page.keyboard.press('Enter');
+    const others = ['Send a ping', 'Replay messages', 'Rotate secret', 'Disable webhook', 'Delete webhook'];
+    expect(await links.filter({ visible: true }).allTextContents()).toEqual(others);
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
+    expect(await links.filter({ visible: true }).count()).toBe(0);
+    expect(await page.locator('summary:focus').textContent()).toBe('More');
+    await confirm('Disable webhook');
+    expect(await buttons()).toEqual(['Enable webhook', 'Edit']);
+    await button('Edit').click();
+    await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link').last().click();
+    expect(await heading()).toMatch(/^Webhook to /);
   });
 
   test('a webhook of another workspace, or none, is not found', async () => {

@@ -2,6 +2,7 @@ import { attemptFilter, attemptsQuerySchema, pageRequest } from '../../api/schem
 import { subjectKinds } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
+import { eventTitle } from '../../modules/eventStream/asyncapi.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { Page as ListPage } from '../../modules/records/queries/paging.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
@@ -11,7 +12,7 @@ import {
   type DeliveryAttempt,
 } from '../../modules/webhooks/attempts.ts';
 import type { WebhookManager, WebhookStatusView, WebhookView } from '../../modules/webhooks/manager.ts';
-import { filterForm, input, messageOf, select } from '../components/forms.ts';
+import { filterForm, input, messageOf, purposeTexts, select } from '../components/forms.ts';
 import { titleOf, wordsOf } from '../components/labels.ts';
 import {
   type DashboardRoute,
@@ -38,11 +39,13 @@ import {
   webhooksSection,
 } from '../components/urls.ts';
 import { readNames } from './records/shared.ts';
-import { webhookActions } from './webhookForm.ts';
-import { pausedNote, pendingText, webhookState } from './webhooks.ts';
+import { payloads, webhookActions } from './webhookForm.ts';
+import { hostOf, pausedNote, pendingText, webhookCrumbs, webhookState } from './webhooks.ts';
 
 /** The query parameters of a page with attempts. */
 const attemptParameters: readonly string[] = Object.keys(attemptsQuerySchema.shape);
+
+const ATTEMPTS_A_PAGE = 25;
 
 /** A page of attempts, and what it was limited to, as sent; or why it was refused. */
 interface Attempts extends ListPage<DeliveryAttempt> {
@@ -58,7 +61,13 @@ async function webhookAttempts(ports: WebhookPagePorts, visit: Visit): Promise<A
   const { page_token: _token, ...limits } = textsOf(req);
   try {
     const [request, only] = [pageRequest(req), attemptFilter(req)];
-    const page = await ports.webhooks.attempts(webhookCaller(visit), webhookId(visit), request, only);
+    const limit = req.query.limit === undefined ? ATTEMPTS_A_PAGE : request.limit;
+    const page = await ports.webhooks.attempts(
+      webhookCaller(visit),
+      webhookId(visit),
+      { ...request, limit },
+      only,
+    );
     return { ...page, limits, names: await namesIn(ports, visit, page.items) };
   } catch (error) {
     return { items: [], next_page_token: null, limits, refusal: problemOf(error) };
@@ -130,7 +139,7 @@ function attemptTable(
   { state }: WebhookView,
   { items, names }: Attempts,
 ): Html {
-  return table(
+  return html`<div class="dense flowing">${table(
     'Attempts',
     [
       { title: 'Time', cell: ({ at }) => time(at) },
@@ -138,23 +147,24 @@ function attemptTable(
         title: 'Message',
         ...{ isHeader: true, isCut: true },
         cell: ({ message_id, type }) =>
-          html`<span title="${message_id}">${type}</span> ${idBeside(message_id)}`,
+          html`<span title="${type} ${message_id}">${eventTitle({ type })}</span> ${idBeside(message_id)}`,
       },
       {
         ...{ title: 'Record', isCut: true },
         cell: (attempt) => recordCell(workspace, attempt, names),
       },
       {
-        title: 'Attempt',
-        cell: ({ attempt }) => html`<span class="nowrap">${attempt === 0 ? 'ping' : attempt}</span>`,
-      },
-      {
         title: 'Outcome',
         cell: ({ outcome, next_attempt_at: next }) =>
-          html`${badge(outcome, tones[outcome])}${next !== undefined && Date.parse(next) > Date.now() && html` <span class="nowrap">next ${timeAgo(next)}</span>`}`,
+          html`<span class="nowrap">${badge(outcome, tones[outcome])}${next !== undefined && Date.parse(next) > Date.now() && html` ${timeAgo(next)}`}</span>`,
       },
       { title: 'Response', cell: answerOf },
-      { title: 'Duration', cell: ({ duration_ms }) => html`<span class="nowrap">${duration_ms} ms</span>` },
+      { title: 'Attempt', isNumber: true, cell: ({ attempt }) => (attempt === 0 ? 'ping' : attempt) },
+      {
+        title: 'Duration',
+        isNumber: true,
+        cell: ({ duration_ms }) => html`<span class="nowrap">${duration_ms} ms</span>`,
+      },
       {
         title: 'Actions',
         isTitleHidden: true,
@@ -165,7 +175,7 @@ function attemptTable(
       },
     ],
     items,
-  );
+  )}</div>`;
 }
 
 /** Returns a link to the record or document that a message is about; a ping is about none. */
@@ -182,7 +192,7 @@ function recordCell(workspace: string, attempt: DeliveryAttempt, names: RecordNa
 function answerOf({ status, error, answer }: DeliveryAttempt): Html {
   const word = html`${status ?? ''}${error && html` ${wordsOf(error)}`}`;
   if (answer === undefined || answer === '') return word;
-  return html`<details><summary>${word}</summary><pre tabindex="0">${answer}</pre></details>`;
+  return html`<details class="entry"><summary>${word}</summary><pre tabindex="0">${answer}</pre></details>`;
 }
 
 interface WebhookPagePorts extends QueryPorts {
@@ -217,39 +227,49 @@ function webhookPage(
   return {
     title: 'Webhook',
     section: webhooksSection,
-    body: html`<div class="page-head"><h1>Webhook to ${bdi(new URL(view.url).host)}</h1>
-${webhookActions(workspace, view.id, view.state)}</div>
+    body: html`${webhookCrumbs(workspace)}
+<div class="page-head"><h1>Webhook to ${bdi(hostOf(view))}</h1>
+${webhookActions(workspace, view)}</div>
 ${paused}
-<div class="record-fields">${definitionList(factsOf(view))}</div>
+<p>${webhookState(view)}</p>
+<div class="record-columns"><section><h2>Delivery</h2>
+${definitionList(deliveryFacts(view))}</section>
+<section><h2>Settings</h2>
+${definitionList(settingFacts(view))}</section></div>
 ${attemptsSection(visit, view, attempts)}`,
     ...(attempts.refusal && { status: attempts.refusal.status }),
   };
 }
 
-function factsOf(view: WebhookStatusView): (readonly [string, Html | string | number])[] {
+function deliveryFacts(view: WebhookStatusView): (readonly [string, Html | string | number])[] {
   const { delivery, previous_secret_expires_at: until } = view;
-  const moment = (at: string | null) => (at === null ? 'never' : timeAgo(at));
+  const { last_success_at: at } = delivery;
   return [
-    ['URL', html`<strong>${bdi(view.url)}</strong>`],
-    ['State', webhookState(view)],
-    ...(view.description === null ? [] : [['Description', bdi(view.description)] as const]),
-    ['ID', code(view.id)],
-    ['Payload', view.payload],
-    ['Events that changed no field', view.unchanged === 'skip' ? 'not sent' : 'sent'],
-    ['Kinds', view.kinds?.join(', ') ?? 'all'],
-    ['Types', view.types?.join(', ') ?? 'all'],
-    ['Recipient', view.recipient === null ? 'not given' : bdi(view.recipient)],
-    ...(view.recipient_address === null ? [] : [['Recipient address', bdi(view.recipient_address)] as const]),
-    [
-      'Purpose',
-      html`${view.purpose ?? 'not given'}${view.purpose_statement && html`: ${bdi(view.purpose_statement)}`}`,
-    ],
-    ['Created', html`${time(view.created_at)} by ${who(view.created_by)}`],
-    ['Last change', time(view.updated_at)],
-    ...(until === null ? [] : [['Previous secret expires', time(until)] as const]),
-    ['Last success', moment(delivery.last_success_at)],
+    ['Last success', at === null ? 'never' : timeAgo(at)],
     ['Waiting messages', pendingText(delivery)],
     ['Records waiting for a retry', delivery.blocked.toLocaleString('en-US')],
     ['Messages given up', delivery.failed.toLocaleString('en-US')],
+    ...(until === null ? [] : [['Previous secret expires', time(until)] as const]),
+    ['Created', html`${time(view.created_at)} by ${who(view.created_by)}`],
+    ['Last change', time(view.updated_at)],
+    ['ID', code(view.id)],
+  ];
+}
+
+function settingFacts(view: WebhookStatusView): (readonly [string, Html | string])[] {
+  const recipient = view.recipient === null ? 'not given' : bdi(view.recipient);
+  return [
+    ['URL', bdi(view.url)],
+    ...(view.description === null ? [] : [['Description', bdi(view.description)] as const]),
+    ['Payload', payloads[view.payload]],
+    ['Kinds', view.kinds?.map(titleOf).join(', ') ?? 'All'],
+    ['Types', view.types?.map((type) => eventTitle({ type })).join(', ') ?? 'All'],
+    ['Events that changed no field', view.unchanged === 'skip' ? 'Not sent' : 'Sent'],
+    ['Recipient', recipient],
+    ...(view.recipient_address === null ? [] : [['Recipient address', bdi(view.recipient_address)] as const]),
+    [
+      'Purpose',
+      html`${view.purpose === null ? 'not given' : purposeTexts[view.purpose]}${view.purpose_statement && html`: ${bdi(view.purpose_statement)}`}`,
+    ],
   ];
 }

@@ -1,7 +1,7 @@
 import type { NullableTerms } from '../../domain/events/payloads.ts';
 import { eventTitle } from '../../modules/eventStream/asyncapi.ts';
 import { feedEventTypes, type UnchangedEvents } from '../../modules/eventStream/cloudEvents.ts';
-import type { WebhookManager } from '../../modules/webhooks/manager.ts';
+import type { WebhookManager, WebhookStatusView } from '../../modules/webhooks/manager.ts';
 import { MAX_OVERLAP_SECONDS, mayUsePayload, type WebhookCaller } from '../../modules/webhooks/settings.ts';
 import { type WebhookPayload, webhookPayloads } from '../../modules/webhooks/webhook.ts';
 import {
@@ -16,6 +16,7 @@ import {
   termsSent,
 } from '../components/forms.ts';
 import { titleOf } from '../components/labels.ts';
+import { dropdown } from '../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -31,7 +32,7 @@ import {
 } from '../components/page.ts';
 import { momentInputs, momentOf } from '../components/time.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from '../components/urls.ts';
-import { toMadeSecret } from './webhooks.ts';
+import { toMadeSecret, webhookCrumbs } from './webhooks.ts';
 
 /** An operation on a webhook, carried out once its confirmation page has been answered. */
 interface WebhookChange {
@@ -72,11 +73,7 @@ const replayFields = () => html`${select({
     { value: 'all', text: 'all events since the first one' },
   ],
 })}
-${momentInputs({
-  name: 'from',
-  label: 'Time',
-  hint: 'Only for all events since a given time.',
-})}`;
+<div class="of-time">${momentInputs({ name: 'from', label: 'Time' })}</div>`;
 
 const changes: readonly WebhookChange[] = [
   {
@@ -164,15 +161,28 @@ const changes: readonly WebhookChange[] = [
   },
 ];
 
-/** Returns the operations on a webhook in that state: links to the confirmation pages. */
-export function webhookActions(workspace: string, id: string, state: string): Html {
-  const path = `/dashboard${webhookPath(workspace, id)}`;
-  return html`<div class="actions"><a role="button" class="outline" href="${path}/edit">Edit</a>${changes
-    .filter(({ isFor }) => isFor(state))
-    .map(
-      ({ name, button, isDangerous }) =>
-        html`<a role="button" class="outline${isDangerous ? ' danger' : ''}" href="${path}/${name}">${button}</a>`,
-    )}</div>`;
+/** What is done first with a webhook in its state. */
+function firstChange({ state, delivery }: WebhookStatusView): string {
+  if (delivery.problem === 'secret_unreadable') return 'secret';
+  if (!isEnabled(state)) return 'enable';
+  return delivery.failing_since === null ? 'ping' : 'retry';
+}
+
+/** Returns the operations on a webhook: links to the confirmation pages, the one that its state asks for as a button. */
+export function webhookActions(workspace: string, view: WebhookStatusView): Html {
+  const path = `/dashboard${webhookPath(workspace, view.id)}`;
+  const possible = changes.filter(({ isFor }) => isFor(view.state));
+  const first = possible.find(({ name }) => name === firstChange(view));
+  const others = possible.filter((change) => change !== first);
+  return html`<div class="actions">${first && html`<a role="button" href="${path}/${first.name}">${first.button}</a>`}
+<a role="button" class="outline" href="${path}/edit">Edit</a>
+${dropdown(
+  'More',
+  others.map(
+    ({ name, button, isDangerous }) =>
+      html`<a href="${path}/${name}"${isDangerous && html` class="destructive"`}>${button}</a>`,
+  ),
+)}</div>`;
 }
 
 /** For each operation, the confirmation page and the action. */
@@ -185,6 +195,7 @@ export function webhookChangeRoutes({ webhooks }: { webhooks: WebhookManager }):
       question: ({ id, url }, { workspace }) => ({
         title: `${button}?`,
         section: webhooksSection,
+        breadcrumb: webhookCrumbs(workspace, { id, url }),
         text: html`Webhook to <strong>${url}</strong>. ${text}`,
         fields: fields?.(),
         button,
@@ -217,7 +228,8 @@ const fresh: FormValues = {
   terms: {},
 };
 
-const payloads: Record<WebhookPayload, string> = {
+/** What messages contain, in words. */
+export const payloads: Record<WebhookPayload, string> = {
   reference: 'References: IDs, versions and names of changed fields, no values',
   full: 'Full: whole events, with PHI',
   limited:
@@ -281,7 +293,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
           types: types ?? [],
           terms: webhook,
         };
-        return { page: editPage(visit, values) };
+        return { page: editPage(visit, url, values) };
       },
     },
     {
@@ -289,11 +301,11 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
       path: editPath,
       roles: integrators,
       async handle(visit) {
-        const id = webhookId(visit);
+        const { id, url } = await webhooks.find(webhookCaller(visit), webhookId(visit));
         try {
           await webhooks.update(webhookCaller(visit), id, bodyOf(visit));
         } catch (error) {
-          return { page: editPage(visit, valuesSent(visit), problemOf(error)) };
+          return { page: editPage(visit, url, valuesSent(visit), problemOf(error)) };
         }
         visit.notice('The webhook was saved.');
         return { redirect: webhookPath(visit.workspace, id) };
@@ -335,28 +347,40 @@ function newPage(visit: Visit, values: FormValues, refusal?: Refusal): Page {
     options: starts,
     error: messageOf(refusal?.details, 'start'),
   })}
-${momentInputs({
-  name: 'start_time',
-  label: 'Time',
-  value: textOf(form, 'start_time'),
-  hint: 'Only when starting from a given time.',
-})}`;
+<div class="of-time">${momentInputs({ name: 'start_time', label: 'Time', value: textOf(form, 'start_time') })}</div>`;
   const back = `/dashboard${webhooksPath(workspace)}`;
-  return formPage(visit, 'Create webhook', `${back}/new`, back, values, more, refusal);
+  const crumbs = webhookCrumbs(workspace);
+  return formPage(
+    visit,
+    { title: 'Create webhook', crumbs, action: `${back}/new`, back, more },
+    values,
+    refusal,
+  );
 }
 
-function editPage(visit: Visit, values: FormValues, refusal?: Refusal): Page {
-  const back = `/dashboard${webhookPath(visit.workspace, webhookId(visit))}`;
-  return formPage(visit, 'Edit webhook', `${back}/edit`, back, values, html``, refusal);
+/** `url`: the present one, whatever was typed. */
+function editPage(visit: Visit, url: string, values: FormValues, refusal?: Refusal): Page {
+  const { workspace } = visit;
+  const id = webhookId(visit);
+  const back = `/dashboard${webhookPath(workspace, id)}`;
+  const crumbs = webhookCrumbs(workspace, { id, url });
+  return formPage(visit, { title: 'Edit webhook', crumbs, action: `${back}/edit`, back }, values, refusal);
+}
+
+interface FormFrame {
+  title: string;
+  crumbs: Html;
+  /** Where the form is sent, and where declining leads to, with `/dashboard`. */
+  action: string;
+  back: string;
+  /** Fields that only this form has. */
+  more?: Html;
 }
 
 function formPage(
   visit: Visit,
-  title: string,
-  action: string,
-  back: string,
+  { title, crumbs, action, back, more }: FormFrame,
   values: FormValues,
-  more: Html,
   refusal: Refusal | undefined,
 ): Page {
   const wrong = (field: string) => messageOf(refusal?.details, field);
@@ -366,16 +390,20 @@ function formPage(
     title,
     section: webhooksSection,
     ...(refusal && { status: refusal.status }),
-    body: html`<h1>${title}</h1>
+    body: html`${crumbs}
+<h1>${title}</h1>
 ${formError(refusal)}
 <form method="post" action="${action}">${visit.csrf}
+<div class="record-columns"><fieldset>
+<legend>Where to</legend>
 ${input({
   name: 'url',
   label: 'URL',
   value: values.url,
   isRequired: true,
   autocomplete: 'off',
-  hint: 'An https URL with a public address.',
+  placeholder: 'https://',
+  hint: 'With a public address.',
   error: wrong('url'),
 })}
 ${input({
@@ -393,16 +421,10 @@ ${select({
   options: usable.map((value) => ({ value, text: payloads[value] })),
   error: wrong('payload'),
 })}
-${select({
-  name: 'unchanged',
-  label: 'Events that changed no field of their record',
-  value: values.unchanged,
-  options: Object.entries(unchangedTexts).map(([value, text]) => ({ value, text })),
-  error: wrong('unchanged'),
-})}
-${filters(values, wrong)}
-${termFields(values.terms, refusal?.details)}
 ${more}
+</fieldset>
+${termFields(values.terms, refusal?.details)}</div>
+${filters(values, wrong)}
 <div class="actions"><button type="submit">${title}</button>
 <a role="button" class="outline secondary" href="${back}">Cancel</a></div>
 </form>`,
@@ -418,6 +440,15 @@ function filters(values: FormValues, wrong: (field: string) => string | undefine
   const typeChoices = feedEventTypes.map((one) => ({
     ...{ value: one.type, text: eventTitle(one), hint: one.type, isChecked: values.types.includes(one.type) },
   }));
-  return html`${checkboxes('kinds', 'Only events of these kinds (none selected: all)', kindChoices, wrong('kinds'))}
-<div class="columns">${checkboxes('types', 'Only events of these types (none selected: all)', typeChoices, wrong('types'))}</div>`;
+  return html`<div class="choices">${checkboxes('kinds', 'Only events of these kinds (none selected: all)', kindChoices, wrong('kinds'))}</div>
+<details${(values.types.length > 0 || wrong('types')) && html` open`}><summary>Only some types of events</summary>
+<div class="columns">${checkboxes('types', 'Only events of these types (none selected: all)', typeChoices, wrong('types'))}</div>
+</details>
+${select({
+  name: 'unchanged',
+  label: 'Events that changed no field of their record',
+  value: values.unchanged,
+  options: Object.entries(unchangedTexts).map(([value, text]) => ({ value, text })),
+  error: wrong('unchanged'),
+})}`;
 }

@@ -4,6 +4,7 @@ import type { NewSecret, WebhookManager, WebhookStatusView } from '../../modules
 import type { EventLog } from '../../storage/eventLog.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
 import { confirmedChange } from '../components/forms.ts';
+import { breadcrumb } from '../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -35,6 +36,19 @@ interface MadeSecret {
 }
 
 const madePath = (workspace: string, id: string) => `${webhookPath(workspace, id)}/made`;
+
+/** Returns the way to a page about webhooks, or about one of them. */
+export function webhookCrumbs(workspace: string, webhook?: { id: string; url: string }): Html {
+  return breadcrumb([
+    { text: webhooksSection, path: webhooksPath(workspace) },
+    ...(webhook ? [{ text: hostOf(webhook), path: webhookPath(workspace, webhook.id) }] : []),
+  ]);
+}
+
+/** Returns the host to which a webhook sends. */
+export function hostOf({ url }: { url: string }): string {
+  return new URL(url).host;
+}
 
 /** Leads to the page of a secret just created: the only one that ever shows it. */
 export function toMadeSecret(visit: Visit, title: string, { webhook, secret }: NewSecret): Reply {
@@ -68,7 +82,8 @@ function secretPage(
   return {
     title,
     section: webhooksSection,
-    body: html`<h1>${title}</h1>
+    body: html`${webhookCrumbs(workspace, { id, url })}
+<h1>${title}</h1>
 ${secretOnce('Signing secret', secret)}
 <p><strong>Copy it now: it will not be shown again.</strong> Your endpoint uses it to verify the signature of every message, as Standard Webhooks specifies.</p>
 <p>Webhook ${code(id)}, to ${url}.${previousEnds !== null && html` The previous secret also signs until ${time(previousEnds)}.`}</p>
