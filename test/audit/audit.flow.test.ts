@@ -220,6 +220,13 @@ onSharedService((start) => {
     },
   );
 
+  test('a time before the first entry has none, and no further page', async () => {
+    const { client } = await open('before');
+    await upsertMany(client, ENTRIES_A_CHUNK + 20);
+    const page = await trail('before', { to: '2020-01-01T00:00:00.000Z' }, 7);
+    expect([page.items, page.next_page_token]).toEqual([[], null]);
+  });
+
   test('what concerns no single workspace is in the trail of the installation', async () => {
     const principal = { type: 'user' as const, id: phi('usr') };
     const caller = { workspace: INSTALLATION, principal, requestId: uuidv7(), clientIp: '192.0.2.7' };

@@ -179,7 +179,7 @@ test('a link on another site names no recipient, and opens a page only after ask
 
 test('a period that is none is refused on the page, and a patient that never was has no report', async () => {
   await page.goto(`/dashboard${path}/disclosures?from=yesterday`);
-  expect(await page.getByRole('main').textContent()).toContain('From must be');
+  expect(await page.getByRole('main').textContent()).toContain('From (UTC) must be');
   expect(await page.locator('tbody tr').count()).toBe(0);
   const answer = await page.goto(`/dashboard${path.replace(/[^/]+$/, 'nobody')}/disclosures`);
   expect(answer?.status()).toBe(404);
@@ -219,4 +219,18 @@ test('an encounter is named by its id and its day', async () => {
   const accesses = await accessesBy(service, () => page.goto(`/dashboard${path}/disclosures`));
   expect((await rows()).join('\n')).toContain(`encounter ${visit.id} of Mar 14, 2026`);
   expect(accesses.map(({ action, kind }) => `${action} ${kind}`)).toContain('record.list encounter');
+});
+
+test('of many things, a row names the first, and all on request', async () => {
+  const visits = Array.from({ length: 7 }, () => samples.encounter(patient.id));
+  for (const visit of visits) await service.post('/integration/encounters', visit);
+  const { key } = await service.createKey('clinic', ['read']);
+  await service.as(key).get(`/integration/encounters?patient_id=${encodeURIComponent(patient.id)}`);
+  await page.goto(`/dashboard${path}/disclosures`);
+  const named = page.locator('td details').first();
+  expect(await named.locator('summary').innerText()).toMatch(/^Records listed: .*; \d+ more$/);
+  const last = named.getByText(String(visits.at(-1)?.id));
+  expect(await last.isVisible()).toBe(false);
+  await named.locator('summary').click();
+  expect(await last.isVisible()).toBe(true);
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserLinks } from '../../src/modules/auth/userManager.ts';
 import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { addHold } from '../../src/modules/erasure/holds.ts';
+import type { Client } from '../support/client.ts';
 import {
   addressOf,
   dashboardPages,
@@ -41,7 +42,15 @@ beforeAll(async () => {
     ...{ first_name: phi('فاطمة'), last_name: phi('בן־גוריון') },
   };
   for (const city of ['Omaha', 'תל אביב']) await service.post('/integration/patients', { ...patient, city });
+  const referred = await sendLongNames(service);
   const encounter = await createEncounter(service);
+  await service.patch(`/integration/encounters/${encounter}`, { ...referred, date_of_service: '2026-03-14' });
+  const payer = { ...samples.payer(), name: phi('UnitedHealthcare Community Plan of the Heartland States') };
+  await service.post('/integration/payers', payer);
+  const [{ record: visit }] = [(await service.get(`/integration/encounters/${encounter}`)).body];
+  await service.patch(`/integration/patients/${visit.patient_id}`, {
+    primary_insurance: { payer_id: payer.id },
+  });
   await service.upload(documentsPath(encounter), documentForm());
   await changeAfterBilling(service, encounter);
   const [document] = (await service.get(documentsPath(encounter))).body.items;
@@ -124,6 +133,18 @@ afterAll(async () => {
 });
 
 const MOST_BYTES = 200_000;
+
+/** Records with names that are as long as people give them, sent for an encounter to refer to: their ids, by its fields. */
+async function sendLongNames(client: Client): Promise<Record<string, string>> {
+  const name = 'Featherstonehaugh-Cholmondeley Community Plan of the Heartland States';
+  const [provider, facility] = [
+    { ...samples.provider(), first_name: phi('Wilhelmina-Josephine'), last_name: phi(name) },
+    { ...samples.facility(), name: phi(name) },
+  ];
+  await client.post('/integration/providers', provider);
+  await client.post('/integration/facilities', facility);
+  return { provider_id: provider.id, facility_id: facility.id };
+}
 
 /** On a phone, tables of which a part is cut off; everywhere fields of date and time that are narrower than what they show. */
 const cutOff = `[

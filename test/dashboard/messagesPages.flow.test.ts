@@ -263,4 +263,20 @@ onEmbeddedEngines((start) => {
     expect(await statusOf(`${message}/download`)).toBe(404);
     expect(listed(await show('/messages'))).not.toContain(message);
   });
+
+  test('a problem names a field as forms do, never by its path', async () => {
+    const discharge = [
+      'MSH|^~\\&|A|B|C|D|20260314||ADT^A03^ADT_A03|CTRL-P|P|2.5.1',
+      'EVN|A03|20260314',
+      `PID|1||${freshId('unknown')}^^^HOSP^MR||Jones^Mary`,
+      `PV1|1|O|||||||||||||||||${freshId('visit')}`,
+    ];
+    expect((await sendHl7(discharge.join('\r'))).text).toContain('encounter.patient_id refers to a patient');
+    const list = await show('/messages');
+    const [newest = ''] = listed(list);
+    for (const page of [list, await show(newest)]) {
+      expect(page).toContain('Encounter, patient ID refers to a patient that does not exist.');
+      expect(page).not.toContain('encounter.patient_id');
+    }
+  });
 });

@@ -49,9 +49,9 @@ onEmbeddedEngines((start) => {
     const refused = await textOf('compliance', refusals);
     expect(refused.match(/POST \/integration\/payers/g)).toHaveLength(1);
     const written = await Promise.all(linksOf(text, 'writes-\\d').map((to) => textOf('compliance', to)));
-    expect(written.join('').match(/<summary>Payer upserted/g)).toHaveLength(2);
+    expect(written.join('').match(/<summary><span>Payer upserted/g)).toHaveLength(2);
     const [ofKind = ''] = linksOf(text, 'written-payer');
-    expect((await textOf('compliance', ofKind)).match(/<summary>Payer upserted/g)).toHaveLength(2);
+    expect((await textOf('compliance', ofKind)).match(/<summary><span>Payer upserted/g)).toHaveLength(2);
     const [ofKey = ''] = linksOf(text, 'refused-to-');
     expect((await textOf('compliance', ofKey)).match(/POST \/integration\/payers/g)).toHaveLength(1);
   });

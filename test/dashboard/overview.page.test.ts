@@ -62,8 +62,8 @@ test('shows requests, writes and refusals by reason, and how the read models sta
     1,
   );
   expect(await page.getByRole('img', { name: /^Refusals per minute: 2 in the last 60/ }).count()).toBe(1);
-  expect(await rowOf(page, 'validation failed').innerText()).toMatch(/validation failed\s+1/);
-  expect(await rowOf(page, 'not found').innerText()).toMatch(/not found\s+1/);
+  expect(await rowOf(page, 'Validation failed').innerText()).toMatch(/Validation failed\s+1/);
+  expect(await rowOf(page, 'Not found').innerText()).toMatch(/Not found\s+1/);
   expect(await page.locator('.tiles').innerText()).toMatch(/Requests\s+5\s+Writes\s+2\s+Refusals\s+2/);
   await page.goto('/dashboard/system');
   await expectAccessible(page);

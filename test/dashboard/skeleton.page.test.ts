@@ -162,6 +162,18 @@ describe('what is not there', () => {
     await takePictures(page, 'not-found');
   });
 
+  test('from a record that is not there, its workspace is searched', async () => {
+    const workspace = `/workspaces/${dashboard.service.workspaceId('clinic')}`;
+    const page = await dashboard.openAs('compliance', `${workspace}/records/patients/nobody`);
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Not found');
+    // What helps on the page of a record does not help here.
+    expect(await page.locator('.help').innerText()).toContain('What each page is for.');
+    await page.getByRole('button', { name: 'Search the workspace' }).click();
+    await page.waitForURL(urlOf(`${workspace}/search`));
+    const viewer = await dashboard.openAs('viewer', `${workspace}/keys/none`);
+    expect(await viewer.getByRole('button', { name: 'Search the workspace' }).count()).toBe(0);
+  });
+
   test('while the state store is away, 503 says so', async () => {
     const page = await dashboard.openFor(await dashboard.createUser('viewer'), '/reference');
     const app = await startFaultyApp(dashboard.service, {

@@ -22,6 +22,10 @@ const A_PAGE = 50;
 const MANY = 201;
 const month = new Date().toISOString().slice(0, 7);
 
+/** A day of some year, as charts name it. */
+const inWords = (day: string, parts: Intl.DateTimeFormatOptions) =>
+  new Date(day).toLocaleDateString('en-US', { timeZone: 'UTC', year: 'numeric', ...parts });
+
 onEmbeddedEngines((start) => {
   let service: TestService;
   let visitor: BrowserlessSession;
@@ -78,7 +82,7 @@ onEmbeddedEngines((start) => {
     Object.fromEntries(
       [
         ...page.matchAll(
-          /<th scope="row">([^<]+)<\/th><td data-title="All"><strong><a href="\/dashboard([^"]+)">([\d,]+)</g,
+          /<th scope="row">([^<]+)<\/th><td data-title="All" class="number"><strong><a href="\/dashboard([^"]+)">([\d,]+)</g,
         ),
       ].map(([, name, href = '', count]) => [
         `${name}: ${count}`,
@@ -141,7 +145,7 @@ onEmbeddedEngines((start) => {
     );
     expect(await follow(tabs(page)['Ready: 1'])).toEqual(idsOf(billable));
     expect(await follow(tabs(page)['All: 3'])).toEqual(idsOf(unnumbered, billable, uncoded));
-    const bar = `href="/dashboard${root}([^"]+)" aria-label="${month}: 1"`;
+    const bar = `href="/dashboard${root}([^"]+)" aria-label="${inWords(`${month}-01`, { month: 'short' })}: 1"`;
     const [, path = ''] = new RegExp(bar).exec(page) ?? [];
     expect(await follow(path.replaceAll('&amp;', '&'))).toEqual(idsOf(unnumbered));
   });
@@ -323,7 +327,9 @@ onEmbeddedEngines((start) => {
     await show('/readiness/export?state=ready');
     const whats = async (query: string) => {
       const trail = await show(`/audit?principal=${userId}${query}`);
-      return [...trail.matchAll(/<details class="entry"><summary>([^<]+)/g)].map(([, what]) => what?.trim());
+      return [...trail.matchAll(/<details class="entry"><summary><span>([^<]+)/g)].map(([, what]) =>
+        what?.trim(),
+      );
     };
     const [exported, read] = ['Encounter readiness exported', 'Encounter readiness read'];
     const all = await whats('');
@@ -337,7 +343,8 @@ onEmbeddedEngines((start) => {
     const workspace = service.workspaceId('clinic');
     expect(await show('/readiness')).toContain('The trend starts at the end of the first day.');
     await countDays(service, workspace, [7]);
-    const day = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString();
+    const day = inWords(yesterday, { month: 'short', day: 'numeric' });
     const chart = (page: string) => /<h2>Day by day.*?<\/section>/s.exec(page)?.[0] ?? '';
     expect(chart(await show('/readiness'))).toContain(`<title>${day}: 7</title>`);
     expect(chart(await show('/readiness?state=any'))).toContain(`<title>${day}: 9</title>`);
@@ -486,7 +493,7 @@ onEmbeddedEngines((start) => {
     const cells = (page: string) =>
       [
         ...page.matchAll(
-          /<td data-title="([^"]+)">(?:<strong>)?(?:<a href="\/dashboard([^"]+)#list">)?([\d,]+)</g,
+          /<td data-title="([^"]+)" class="number">(?:<strong>)?(?:<a href="\/dashboard([^"]+)#list">)?([\d,]+)</g,
         ),
       ]
         .map(([, column = '', href, count]) => ({
@@ -515,6 +522,15 @@ onEmbeddedEngines((start) => {
       if (path !== undefined) expect(path).toContain('without=payer');
     expect((await visitor.get(`${root}/readiness?without=payer&besides=%25ZZ`)).status).toBe(200);
     expect((await visitor.get(`${root}/readiness?without=patient`)).status).toBe(400);
+  });
+
+  test('the overview says since which day more is blocked', async () => {
+    await countDays(service, service.workspaceId('clinic'), [0]);
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString();
+    const day = inWords(yesterday, { month: 'short', day: 'numeric' });
+    expect(await show('')).toMatch(
+      new RegExp(`<strong>[\\d,]+</strong> more encounters blocked than at the end of ${day}<`),
+    );
   });
 });
 

@@ -109,11 +109,21 @@ interface StripPart {
   bad: number;
 }
 
-/** Returns a strip with a cell for each part of a time: whether anything happened in it, and whether any of it was bad. */
-export function stateStrip(good: string, bad: string, parts: readonly StripPart[]): Html {
+/**
+ * Returns a strip with a cell for each part of a time: whether anything happened in it, and whether any of it was bad;
+ * `isWhole`: nothing is left out of the counts.
+ */
+export function stateStrip(good: string, bad: string, parts: readonly StripPart[], isWhole: boolean): Html {
   const sum = (of: 'good' | 'bad') => parts.reduce((all, part) => all + part[of], 0);
   const [allGood, allBad] = [sum('good'), sum('bad')];
-  const words = allGood + allBad === 0 ? 'nothing sent' : `${allGood} ${good}, ${allBad} ${bad}`;
+  const figure = (count: number) => count.toLocaleString('en-US');
+  const counts = `${figure(allGood)} ${good}, ${figure(allBad)} ${bad}`;
+  const words =
+    allGood + allBad === 0
+      ? 'nothing sent'
+      : isWhole
+        ? counts
+        : `last ${figure(allGood + allBad)}: ${counts}`;
   const toneOf = (part: StripPart) => (part.bad > 0 ? 'bad' : part.good > 0 ? 'good' : 'none');
   return html`<span class="strip"><svg role="img" aria-label="${words}" viewBox="0 0 ${parts.length * BAR - GAP} 20" preserveAspectRatio="none">${parts.map(
     (part, at) =>

@@ -59,7 +59,7 @@ export function coverageLine(record: RecordFields, encounters: readonly RecordVi
   const height = (coverages.length + 1) * ROW;
   return html`<section class="card coverage" aria-labelledby="coverage"><h2 id="coverage">Coverage and dates of service</h2>
 <div class="coverage-chart"><ul class="plain muted" aria-hidden="true">${coverages.map(({ rank }) => html`<li>${fieldLabel(rank)}</li>`)}<li>Service</li></ul>
-<svg role="img" aria-label="${summaryOf(coverages, services, outside)}" viewBox="0 0 ${WIDTH} ${height}" preserveAspectRatio="none">
+<div><svg role="img" aria-label="${summaryOf(coverages, services, outside)}" viewBox="0 0 ${WIDTH} ${height}" height="${(coverages.length + 1) * 1.4}rem" preserveAspectRatio="none">
 ${coverages.map(({ rank, from, to }, at) => {
   const [begin, end] = [place(from ?? first), place(to ?? last)];
   return html`<rect class="coverage-policy" x="${begin}" y="${at * ROW + 2}" width="${Math.max(2, end - begin)}" height="${ROW - 4}"><title>${fieldLabel(rank)}: ${rangeText(from, to)}</title></rect>`;
@@ -68,8 +68,8 @@ ${services.map(
   ({ at, isCovered }) =>
     html`<rect class="${isCovered ? 'coverage-in' : 'coverage-out'}" x="${place(at) - 2}" y="${height - ROW + 2}" width="4" height="${ROW - 4}"><title>${dayOf(at)}</title></rect>`,
 )}
-</svg></div>
-<div class="chart-ends" aria-hidden="true"><span>${dayOf(first + DAY_MS)}</span><span>${dayOf(last - DAY_MS)}</span></div>
+</svg>
+<div class="chart-ends" aria-hidden="true"><span>${dayOf(first + DAY_MS)}</span><span>${dayOf(last - DAY_MS)}</span></div></div></div>
 ${
   outside.length > 0 &&
   html`<p class="warning">Outside the primary insurance: ${outside.slice(0, 5).map(({ at, id }, index) => html`${index > 0 && ', '}${dayOf(at)} (${bdi(id)})`)}${outside.length > 5 && ` and ${outside.length - 5} more`}.</p>`

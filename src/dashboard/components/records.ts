@@ -66,8 +66,8 @@ type FactColumns = TableColumn<Pick<DocumentView, 'category' | 'size' | 'version
 
 const factColumns: FactColumns = [
   { title: 'Category', cell: ({ category }) => fieldLabel(category) },
-  { title: 'Size', cell: ({ size }) => html`<span class="nowrap">${fileSize(size)}</span>` },
-  { title: 'Version', cell: ({ version }) => version },
+  { title: 'Size', isNumber: true, cell: ({ size }) => html`<span class="nowrap">${fileSize(size)}</span>` },
+  { title: 'Version', isNumber: true, cell: ({ version }) => version },
 ];
 
 interface DocumentTable {

@@ -15,7 +15,7 @@ import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { type ErrorCode, ServiceError } from '../../platform/errors.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
 import { withErrorSummary } from '../components/forms.ts';
-import { layout } from '../components/layout.ts';
+import { layout, searchPath } from '../components/layout.ts';
 import {
   type DashboardRoute,
   forReader,
@@ -23,6 +23,7 @@ import {
   needsProof,
   type Page,
   type Reply,
+  recordReaders,
   requestReaders,
   type Visit,
   viewerPreferences,
@@ -71,7 +72,9 @@ interface Responder {
   fail(error: () => unknown): RequestHandler;
 }
 
-const measureUnmatched = requestMetrics('unmatched');
+/** The route of what is at none. */
+const UNMATCHED = 'unmatched';
+const measureUnmatched = requestMetrics(UNMATCHED);
 
 /** Creates what answers requests to the dashboard: identity, permission, the page, the log line. */
 export function createResponder(ports: ResponderPorts): Responder {
@@ -106,8 +109,8 @@ export function createResponder(ports: ResponderPorts): Responder {
           fail(error);
           if (res.headersSent) res.destroy();
           else
-            await send(ports, route, req, res, user, {
-              page: errorPage(error, requestId, entryOf(error, req, user)),
+            await send(ports, { ...route, page: UNMATCHED }, req, res, user, {
+              page: errorPage(error, requestId, waysOn(ports, error, req, user)),
             });
         }
         const ms = performance.now() - startedAt;
@@ -118,7 +121,7 @@ export function createResponder(ports: ResponderPorts): Responder {
     respond: (route) => answer(route, requestMetrics(`/dashboard${route.path}`)),
     fail: (error) =>
       answer(
-        { method: 'get', path: 'unmatched', roles: 'public', handle: () => Promise.reject(error()) },
+        { method: 'get', path: UNMATCHED, roles: 'public', handle: () => Promise.reject(error()) },
         measureUnmatched,
       ),
   };
@@ -298,17 +301,34 @@ function document(
   return layout(shown, { ...around, route: route.page ?? route.path }).toString();
 }
 
-/** Returns where a page refused because of the user's role can be looked up, for those who may do so. */
-function entryOf({ code }: ServiceError, req: Request, user: User | undefined): string | undefined {
-  const workspace = req.params.workspace as string | undefined;
-  const role = user && roleIn(user, workspace);
-  const mayLook = role !== undefined && requestReaders.includes(role);
-  return code === 'permission_denied' && workspace !== undefined && mayLook
-    ? `/dashboard${requestsPath(workspace)}?request_id=`
-    : undefined;
+/** Where somebody can go on from an error page: full addresses. */
+interface WaysOn {
+  /** Where a request refused because of the user's role can be looked up, by its id. */
+  entries: string | undefined;
+  /** Where what was not found can be searched for. */
+  search: string | undefined;
 }
 
-function errorPage(error: ServiceError, requestId: string, entries?: string): Page {
+function waysOn(
+  { directory }: Pick<ResponderPorts, 'directory'>,
+  { code }: ServiceError,
+  req: Request,
+  user: User | undefined,
+): WaysOn {
+  const workspace = req.params.workspace as string | undefined;
+  const role = user && roleIn(user, workspace);
+  const may = (roles: readonly Role[]) => role !== undefined && roles.includes(role);
+  const known = workspace === undefined ? undefined : directory.known.workspaces.get(workspace)?.id;
+  if (known === undefined) return { entries: undefined, search: undefined };
+  const isRefused = code === 'permission_denied' && may(requestReaders);
+  const isMissing = code === 'not_found' && may(recordReaders);
+  return {
+    entries: isRefused ? `/dashboard${requestsPath(known)}?request_id=` : undefined,
+    search: isMissing ? `/dashboard${searchPath(known)}` : undefined,
+  };
+}
+
+function errorPage(error: ServiceError, requestId: string, { entries, search }: WaysOn): Page {
   const id = html`<code>${requestId}</code>`;
   return {
     title: titles[error.code] ?? 'Request failed',
@@ -316,7 +336,8 @@ function errorPage(error: ServiceError, requestId: string, entries?: string): Pa
     body: html`<h1>${titles[error.code] ?? 'Request failed'}</h1>
 <p>${error.message}</p>
 <p class="muted">Request ID: ${entries === undefined ? id : html`<a href="${entries}${requestId}">${id}</a>`}</p>
-<p><a href="/dashboard">Back to the dashboard</a></p>`,
+<div class="actions">${search !== undefined && html`<a role="button" href="${search}">Search the workspace</a>`}
+<a role="button" class="outline secondary" href="/dashboard">Back to the dashboard</a></div>`,
   };
 }
 

@@ -11,7 +11,7 @@ import {
   requestReaders,
   type Visit,
 } from '../components/page.ts';
-import { badge, timeAgo } from '../components/text.ts';
+import { badge, dayText, timeAgo } from '../components/text.ts';
 import { messagesPath, requestsPath, webhookPath, worklistPath } from '../components/urls.ts';
 import { total } from './overviewFigures.ts';
 
@@ -74,7 +74,11 @@ async function waitingMessages({ messages }: AttentionPorts, workspace: string):
   const path = `/dashboard${messagesPath(workspace, { rejected: 'yes' })}`;
   const isOne = count === 1 && next_page_token === null;
   return [
-    item(`${count}${next_page_token === null ? '' : '+'}`, isOne ? 'message waits' : 'messages wait', path),
+    item(
+      `${count}${next_page_token === null ? '' : '+'}`,
+      isOne ? 'message is waiting' : 'messages are waiting',
+      path,
+    ),
   ];
 }
 
@@ -85,8 +89,11 @@ async function newlyBlocked({ eventLog, readModels }: AttentionPorts, workspace:
   ]);
   const more = (now.states.blocked ?? 0) - (before?.tally.states.blocked ?? 0);
   if (more <= 0) return [];
-  const since = before === undefined ? '' : ` than at the end of ${before.day}`;
-  const what = `${more === 1 ? 'encounter' : 'encounters'} blocked${before === undefined ? '' : ' more'}${since}`;
+  const noun = more === 1 ? 'encounter' : 'encounters';
+  const what =
+    before === undefined
+      ? `${noun} blocked`
+      : `more ${noun} blocked than at the end of ${dayText(before.day)}`;
   return [item(more.toLocaleString('en-US'), what, worklistPath(workspace, { state: 'blocked' }))];
 }
 

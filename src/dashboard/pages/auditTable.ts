@@ -167,7 +167,7 @@ function whole({ entry, others }: AuditRow, names: SubjectNames, place: Place): 
     ['From', clientIp && html`${clientIp}${userAgent && html`, ${bdi(userAgent)}`}`],
     ['On the same page', others.length > 0 && html`<ul class="plain">${others.map(line)}</ul>`],
   ];
-  return html`<details class="entry"><summary>${actionText(entry.action ?? entry.type)}${more}</summary>
+  return html`<details class="entry"><summary><span>${actionText(entry.action ?? entry.type)}${more}</span></summary>
 ${definitionList(facts.filter(([, value]) => value))}</details>`;
 }
 

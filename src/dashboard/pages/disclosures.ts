@@ -162,12 +162,24 @@ function disclosureTable(
 /** Returns the day of an encounter, which people know it by; undefined where it is not known. */
 type DayOf = (encounterId: string) => string | undefined;
 
+/** Things that a row names; all are named on request. */
+const MOST_NAMED = 3;
+
 function what(dayOf: DayOf): TableColumn<Disclosure> {
   return {
     title: 'What',
-    cell: (disclosure) =>
-      html`${describedText(disclosure)}<br><small class="muted">${meansText(disclosure)}: ${bdi(whatText(disclosure, dayOf))}</small>`,
+    cell: (disclosure) => html`${describedText(disclosure)}<br>${namedThings(disclosure, dayOf)}`,
   };
+}
+
+function namedThings(disclosure: Disclosure, dayOf: DayOf): Html {
+  const { what: things, what_more } = disclosure;
+  const means = meansText(disclosure);
+  const all = whatText(disclosure, dayOf);
+  const others = things.length - MOST_NAMED;
+  if (others <= 1) return html`<small class="muted">${means}: ${bdi(all)}</small>`;
+  const first = whatText({ what: things.slice(0, MOST_NAMED), what_more: what_more + others }, dayOf);
+  return html`<details class="further muted"><summary>${means}: ${bdi(first)}</summary>${bdi(all)}</details>`;
 }
 
 /** Resolves with the days of the encounters that a report names; that they are shown is recorded. */

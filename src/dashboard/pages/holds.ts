@@ -285,7 +285,11 @@ function holdTable(
 ): Html {
   if (holds.length === 0) {
     if (reason || soughtId) return empty('No holds match.');
-    return empty(state === 'in_force' ? 'No legal hold is in force.' : 'No hold was released.');
+    return empty(
+      state === 'in_force'
+        ? html`No legal hold is in force. To put a record under hold, find it in <a href="/dashboard${recordsPath(workspace)}">Records</a>.`
+        : 'No hold was released.',
+    );
   }
   const by = (step: HoldStep) => principals.nameOf(step.by) ?? step.by.id;
   const columnsOf = (when: string, why: string, stepOf: (hold: Hold) => HoldStep): TableColumn<Hold>[] => [

@@ -31,6 +31,7 @@ import {
   termsSent,
   textArea,
 } from '../components/forms.ts';
+import { breadcrumb } from '../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -268,8 +269,8 @@ interface KeyChange {
   /** Last segment of its path. */
   name: string;
   button: string;
-  /** The question without the key's name, and its button; default: derived from `button`. */
-  question?: string;
+  /** The title of its form without the key's name, and its button; default: the question derived from `button`. */
+  heading?: string;
   submit?: string;
   isDangerous?: boolean;
   /** It changes what the key's page says of it, and is beside that. */
@@ -297,7 +298,7 @@ const changes: readonly KeyChange[] = [
     name: 'recipient',
     isOfFact: true,
     button: 'Recipient',
-    question: 'Set the recipient of the API key',
+    heading: 'Recipient of the API key',
     submit: 'Save recipient',
     text: 'Earlier reads keep the recipient and purpose that applied at the time.',
     fields: ({ terms }, _ports, details) => termFields(terms, details),
@@ -312,7 +313,7 @@ const changes: readonly KeyChange[] = [
     name: 'limits',
     isOfFact: true,
     button: 'Limits',
-    question: 'Set the limits of the API key',
+    heading: 'Limits of the API key',
     submit: 'Save limits',
     text: 'Changes apply to new requests.',
     fields: (key, _ports, details) => limitFields(limitTexts(key), details),
@@ -327,7 +328,7 @@ const changes: readonly KeyChange[] = [
     name: 'public-keys',
     isOfFact: true,
     button: 'Public keys',
-    question: 'Set the public keys of the API key',
+    heading: 'Public keys of the API key',
     submit: 'Save public keys',
     text: 'The holder of the private keys can request access tokens for FHIR (SMART Backend Services). The client ID is the id of the API key.',
     fields: ({ publicKeys = [] }, _ports, details) =>
@@ -434,16 +435,20 @@ export function keyChanges(key: ApiKey): readonly KeyChange[] {
 
 /** For each operation, the confirmation page and the action. */
 export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
-  return changes.flatMap(({ name, button, question, submit, text, fields, isDangerous, make }) =>
+  return changes.flatMap(({ name, button, heading, submit, text, fields, isDangerous, make }) =>
     confirmedChange({
       roles: integrators,
       path: `/workspaces/:workspace/keys/:id/${name}`,
       find: (visit) => findKey(ports.directory, visit),
       question: async (key, { workspace }, details) => ({
-        title: `${question ?? `${button} the API key`} ${key.name}?`,
+        title: heading === undefined ? `${button} the API key ${key.name}?` : `${heading} ${key.name}`,
         name: key.name,
         section: keysSection,
-        text: html`${code(key.id)}. ${text}`,
+        breadcrumb: breadcrumb([
+          { text: keysSection, path: keysPath(workspace) },
+          { text: key.name, path: keyPath(workspace, key.id) },
+        ]),
+        text: html`${text} The ID of the key is ${code(key.id)}.`,
         fields: await fields?.(key, ports, details),
         button: submit ?? `${button} API key`,
         isDangerous,

@@ -35,7 +35,14 @@ import { definitionList, table } from '../components/tables.ts';
 import { badge, code, empty, time } from '../components/text.ts';
 import { messagePath, messagesPath, messagesSection, recordPath } from '../components/urls.ts';
 import { MOST_SHOWN_BYTES, messageContent, severityTones } from './messageContent.ts';
-import { type AboutNames, aboutLink, formatTexts, type MessagePagePorts, stateBadge } from './messages.ts';
+import {
+  type AboutNames,
+  aboutLink,
+  formatTexts,
+  type MessagePagePorts,
+  problemText,
+  stateBadge,
+} from './messages.ts';
 import { readNames } from './records/shared.ts';
 
 /** Maximum number of records of a message whose fields are shown. */
@@ -222,7 +229,8 @@ export function problems({ problems: all }: Pick<Message, 'problems'>): Html {
       { title: 'Severity', cell: ({ severity }) => badge(severity, severityTones[severity]) },
       {
         title: 'Problem',
-        cell: ({ text, code: reason }) => html`${text}<br><small class="muted">${reason}</small>`,
+        cell: ({ text, code: reason }) =>
+          html`${problemText({ text })}<br><small class="muted">${reason}</small>`,
       },
     ],
     all,

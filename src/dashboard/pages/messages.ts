@@ -15,6 +15,7 @@ import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { Page as ListPage } from '../../modules/records/queries/paging.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { filterForm, input, select } from '../components/forms.ts';
+import { fieldLabel } from '../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -222,12 +223,18 @@ function stateCell({ state, corrected_by, put_aside }: Message): Html {
   return html`${stateBadge(state)}${since !== undefined && html` <small class="muted nowrap">${since}</small>`}`;
 }
 
+/** Returns what is wrong; where that begins with the path of a field, with its name in place of it. */
+export function problemText({ text }: Pick<Message['problems'][number], 'text'>): string {
+  return text.replace(/^[a-z]\w*(?:\.\w+)+(?= )/, fieldLabel);
+}
+
 /** Returns the worst problem in words, and how many more there are. */
 function firstProblem(problems: Message['problems']): Html | undefined {
   const first = problems.find(({ severity }) => severity === 'error') ?? problems[0];
   if (first === undefined) return undefined;
   const more = problems.length - 1;
-  return html`<span title="${first.text}">${first.text}</span>${more > 0 && html` <small class="muted nowrap">and ${more} more</small>`}`;
+  const text = problemText(first);
+  return html`<span title="${text}">${text}</span>${more > 0 && html` <small class="muted nowrap">and ${more} more</small>`}`;
 }
 
 /** Maximum number of waiting messages that are processed again at a time. */

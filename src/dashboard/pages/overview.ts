@@ -142,12 +142,12 @@ ${
             title: 'Failed webhook attempts',
             isNumber: true,
             cell: ({ workspace: { id }, notTaken, dead, isWhole }) =>
-              html`${figureLink(
+              html`${dead > 0 && html`${badge(`${dead} accepted nothing`, 'bad')} `}${figureLink(
                 true,
                 `${isWhole ? '' : 'at least '}${figure(notTaken)}`,
                 `webhooks-${id}`,
                 `/workspaces/${id}/webhooks`,
-              )}${dead > 0 && html` ${badge(`${dead} accepted nothing`, 'bad')}`}`,
+              )}`,
           },
         ],
         rows,

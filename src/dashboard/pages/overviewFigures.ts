@@ -18,7 +18,7 @@ import { systemClock } from '../../storage/rateLimiters.ts';
 import type { ReadModels } from '../../storage/readModels.ts';
 import type { StateStore } from '../../storage/stateStore.ts';
 import { barChart, type ChartPoint, lineChart, stateStrip } from '../components/charts.ts';
-import { titleOf, wordsOf } from '../components/labels.ts';
+import { titleOf } from '../components/labels.ts';
 import {
   type Html,
   type HtmlValue,
@@ -216,11 +216,15 @@ function reasons(overview: Overview): Html {
   return table(
     `Refusals in ${words} by reason`,
     [
-      { title: 'Reason', isHeader: true, cell: ([code]) => wordsOf(code) },
+      { title: 'Reason', isHeader: true, cell: ([code]) => titleOf(code) },
       {
         title: 'Refusals',
+        isNumber: true,
         cell: ([code, count]) =>
-          refusalLink(overview, String(count), `refused-${code}`, { code, from: startOf(overview) }),
+          refusalLink(overview, count.toLocaleString('en-US'), `refused-${code}`, {
+            code,
+            from: startOf(overview),
+          }),
       },
     ],
     sorted,
@@ -234,15 +238,22 @@ function barTable(overview: Overview): Html {
     `Figures for ${words}`,
     [
       { title: per.charAt(0).toUpperCase() + per.slice(1), isHeader: true, cell: ({ name }) => name },
-      { title: 'Requests', cell: ({ requests }) => requests },
-      { title: 'Writes', cell: ({ writes }) => writes },
+      { title: 'Requests', isNumber: true, cell: ({ requests }) => requests.toLocaleString('en-US') },
+      { title: 'Writes', isNumber: true, cell: ({ writes }) => writes.toLocaleString('en-US') },
       {
         title: 'Refusals',
+        isNumber: true,
         cell: (bar) =>
-          refusalLink(overview, String(total(bar.refused)), `refused-at-${bar.from}`, limitsOfBar(bar)),
+          refusalLink(
+            overview,
+            total(bar.refused).toLocaleString('en-US'),
+            `refused-at-${bar.from}`,
+            limitsOfBar(bar),
+          ),
       },
       {
         title: '99% of records within',
+        isNumber: true,
         cell: (bar) => total(bar.times) > 0 && `${timeWithin(bar, 0.99)} ms`,
       },
     ],
@@ -380,12 +391,12 @@ export function lastDayResults(
 
 /** Returns the attempts of the last 24 hours of a webhook, hour by hour. */
 export function hourStrip(lastDay: readonly WebhookResults[], id: string): Html {
-  const { results = [] } = lastDay.find(({ webhook }) => webhook.id === id) ?? {};
+  const { results = [], isWhole = true } = lastDay.find(({ webhook }) => webhook.id === id) ?? {};
   const hours = barTimes('24h').map(({ from, to, name }) => {
     const { attempts, notTaken } = countResults(results.filter(({ at }) => at >= from && at < to));
     return { name, good: attempts - notTaken, bad: notTaken };
   });
-  return stateStrip('delivered', 'failed', hours);
+  return stateStrip('delivered', 'failed', hours, isWhole);
 }
 
 /** Returns the attempts that were not accepted; a bar leads to those of the webhook with the most of them. */
@@ -418,7 +429,8 @@ function backlogSeries({ bars, results, range }: Overview): Html {
   const now = points.at(-1)?.value ?? 0;
   const { words } = ranges[range];
   const summary = `Messages waiting to be retried: ${now} now, at most ${Math.max(...points.map(({ value }) => value))} in ${words}`;
-  return html`<p class="chart-total"><strong>${now.toLocaleString('en-US')}</strong> <span class="muted">now</span></p>
+  const isWhole = results.every((one) => one.isWhole);
+  return html`<p class="chart-total">${!isWhole && 'at least '}<strong>${now.toLocaleString('en-US')}</strong> <span class="muted">now</span></p>
 ${lineChart({ summary, unit: 'messages', tone: 'bad' }, points)}`;
 }
 

@@ -355,7 +355,7 @@ function removal({ eventLog }: SourcePagePorts): DashboardRoute[] {
     question: ({ id }, { workspace }) => ({
       title: `Remove the source ${id}?`,
       section: sourcesSection,
-      text: html`${code(id)}. New messages from its EMR are read by the default source of its format. Everything it has sent is kept.`,
+      text: html`New messages from its EMR are read by the default source of its format. Everything it has sent is kept.`,
       button: 'Remove source',
       isDangerous: true,
       back: sourcesPath(workspace),

@@ -108,7 +108,7 @@ export function webhookState({ state, disabled_reason, delivery }: WebhookStatus
     return html`${badge('blocked', 'bad')}<br>its secret cannot be decrypted with the service’s key (WEBHOOK_SECRETS_KEY): rotate the secret`;
   }
   if (failing_since !== null)
-    return html`${badge('failing', 'bad')} <span class="nowrap">since ${time(failing_since)}</span>`;
+    return html`${badge('failing', 'bad')}<br><span class="nowrap">since ${time(failing_since)}</span>`;
   return badge('enabled', 'good');
 }
 
@@ -231,7 +231,7 @@ function webhookTable(
         title: 'URL',
         ...{ isHeader: true, isCut: true },
         cell: ({ id, url, description }) =>
-          html`<a href="/dashboard${webhookPath(workspace, id)}" title="${url}">${bdi(url)}</a>${description && html` <small class="muted">${bdi(description)}</small>`}`,
+          html`<a href="/dashboard${webhookPath(workspace, id)}" title="${url}">${bdi(url)}</a>${description && html`<br><small class="muted">${bdi(description)}</small>`}`,
       },
       { title: 'State', cell: webhookState },
       { title: 'Last 24 hours', cell: ({ id }) => hourStrip(lastDay, id) },
@@ -240,7 +240,11 @@ function webhookTable(
         title: 'Waiting',
         cell: ({ delivery }) => html`<span class="nowrap">${pendingText(delivery)}</span>`,
       },
-      { title: 'Given up', cell: ({ delivery: { failed } }) => failed },
+      {
+        title: 'Given up',
+        isNumber: true,
+        cell: ({ delivery: { failed } }) => failed.toLocaleString('en-US'),
+      },
       {
         title: 'Last success',
         cell: ({ delivery: { last_success_at: at } }) => (at === null ? 'never' : timeAgo(at)),

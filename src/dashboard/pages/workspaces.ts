@@ -109,6 +109,7 @@ function workspaceTable({ directory, retentionYears }: WorkspacePagePorts, works
       { title: 'State', cell: ({ state }) => badge(state, state === 'active' ? 'good' : 'bad') },
       {
         title: 'Active keys',
+        isNumber: true,
         cell: ({ id }) =>
           html`<a href="/dashboard/workspaces/${id}/keys">${keyCount(id)}<span class="visually-hidden"> active keys of ${id}</span></a>`,
       },

@@ -532,16 +532,19 @@ async function readBack(
   below: number | undefined,
 ): Promise<Omit<AuditPage, 'next_page_token'> & { next: number | undefined }> {
   const found: NumberedEntry[] = [];
+  // Where nothing is left to be examined, there is no further page.
   let next = 0;
   let lookedBackTo: string | null = null;
   let chunks = 0;
   for await (const part of auditParts(readModels, workspace, filter, below)) {
     found.push(...matching(part, filter).filter(({ number }) => below === undefined || number < below));
     lookedBackTo = part.from;
-    next = part.first;
-    if (filter.from !== undefined && part.from < filter.from) next = 0;
     chunks += part.chunks;
-    if (next === 0 || found.length > limit || chunks >= MAX_CHUNKS) break;
+    if (part.first === 0 || (filter.from !== undefined && part.from < filter.from)) break;
+    if (found.length > limit || chunks >= MAX_CHUNKS) {
+      next = part.first;
+      break;
+    }
   }
   const items = found.slice(0, limit);
   const goOn = found.length > limit ? (items.at(-1) as NumberedEntry).number : next;

@@ -167,19 +167,29 @@ function matrixTable(
   };
   const all: TableColumn<Row>[] = [
     { title: 'Defect', isHeader: true, cell: ({ rule }) => defectText(rule, settings) },
-    { title: 'All', cell: ({ rule, count }) => html`<strong>${cell(count, { rule })}</strong>` },
+    {
+      title: 'All',
+      isNumber: true,
+      cell: ({ rule, count }) => html`<strong>${cell(count, { rule })}</strong>`,
+    },
     ...columns.map(
       ({ kind, id }): TableColumn<Row> => ({
-        ...{ title: names?.nameOf(kind, id) ?? id, isName: true },
+        ...{ title: names?.nameOf(kind, id) ?? id, isName: true, isNumber: true },
         cell: ({ rule, causes }) =>
           cell(sumOf(causes.filter(({ record }) => record?.id === id)), { rule, [`${kind}_id`]: id }),
       }),
     ),
     ...(rows.some(({ causes }) => causes.some(isOther))
-      ? [{ title: 'Others', cell: (row: Row) => cellWithout(row, isOther, besidesText(listed)) }]
+      ? [
+          {
+            title: 'Others',
+            isNumber: true,
+            cell: (row: Row) => cellWithout(row, isOther, besidesText(listed)),
+          },
+        ]
       : []),
     ...(rows.some(({ causes }) => causes.some(isNone))
-      ? [{ title: `No ${grouping}`, cell: (row: Row) => cellWithout(row, isNone) }]
+      ? [{ title: `No ${grouping}`, isNumber: true, cell: (row: Row) => cellWithout(row, isNone) }]
       : []),
   ];
   return html`<div class="matrix">${table(label, all, rows)}</div>`;

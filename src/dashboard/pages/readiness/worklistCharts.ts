@@ -10,7 +10,7 @@ import type { EventLog } from '../../../storage/eventLog.ts';
 import type { ReadModels } from '../../../storage/readModels.ts';
 import { barChart, type ChartPoint, lineChart } from '../../components/charts.ts';
 import { type Html, html } from '../../components/page.ts';
-import { empty } from '../../components/text.ts';
+import { dayText, empty } from '../../components/text.ts';
 import { worklistPath } from '../../components/urls.ts';
 import type { ShownState, WorklistQuery } from './worklistQuery.ts';
 
@@ -38,10 +38,10 @@ export async function monthChart(
   const points = months.map(({ name, from, to }): ChartPoint => {
     const value = counts.get(name) ?? 0;
     const path = worklistPath(workspace, { ...limits, from, to }).replace('/dashboard', '');
-    return { name, value, ...(value > 0 && { link: { path, id: `month-${name}` } }) };
+    return { name: monthText(from), value, ...(value > 0 && { link: { path, id: `month-${name}` } }) };
   });
   const sum = [...counts.values()].reduce((all, count) => all + count, 0).toLocaleString('en-US');
-  const words = `in ${MONTHS} months until ${months.at(-1)?.name}`;
+  const words = `in ${MONTHS} months until ${monthText(months.at(-1)?.from ?? '')}`;
   return html`<p class="chart-total"><strong>${sum}</strong> <span class="muted">${words}</span></p>
 ${barChart({ summary: `Encounters by month of service: ${sum} ${words}`, unit: 'encounters' }, points)}`;
 }
@@ -56,6 +56,13 @@ function lastMonths(day: string): { name: string; from: string; to: string }[] {
     const from = dayAt(index, 1);
     return { name: monthOf(from), from, to: dayAt(index + 1, 0) };
   });
+}
+
+const monthFormat = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', year: 'numeric', month: 'short' });
+
+/** `Mar 2026` of `2026-03-14`. */
+function monthText(day: string): string {
+  return monthFormat.format(Date.parse(day));
 }
 
 /** `2026-03` of `2026-03-14`. */
@@ -91,7 +98,7 @@ export async function trendChart(
   const points = lastDays(DAYS - 1).map((day) => {
     // Nothing was counted while the service was down: nothing changed then.
     const last = counted.findLast((one) => one.day <= day);
-    return { name: day, value: last ? countOf(last.tally) : 0 };
+    return { name: dayText(day), value: last ? countOf(last.tally) : 0 };
   });
   const [first, today] = [points.find(({ value }) => value > 0)?.value ?? 0, countOf(now)];
   const change = `${today.toLocaleString('en-US')} now, ${first.toLocaleString('en-US')} at first`;

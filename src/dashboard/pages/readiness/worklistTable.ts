@@ -95,9 +95,14 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
         cell: ({ provider_id: id }: WorklistEntry) => referred('provider', id),
       },
       { title: 'Payer', isCut: true, cell: ({ payer_id: id }: WorklistEntry) => referred('payer', id) },
-      { title: 'Defect', cell: (entry: WorklistEntry) => findingList({ workspace, list, settings }, entry) },
+      {
+        title: 'Defect',
+        isCut: true,
+        cell: (entry: WorklistEntry) => findingList({ workspace, list, settings }, entry),
+      },
       {
         title: 'Since, by',
+        isCut: true,
         cell: ({ encounter_id: id }: WorklistEntry) => {
           const known = since.get(id);
           if (known === undefined) return '';
@@ -149,12 +154,12 @@ function findingList(page: Omit<Place, 'encounterId'>, { encounter_id, findings 
   const more = others.length - MOST_SHOWN;
   const path = `/dashboard${recordPath(page.workspace, encounter.kind, encounter_id)}`;
   const place = { ...page, encounterId: encounter_id };
-  return html`${defectLink(place, first)}${
+  return html`<div class="defects">${defectLink(place, first)}${
     others.length > 0 &&
     html`<details class="further"><summary>and ${others.length} more</summary><ul class="plain">${others.slice(0, MOST_SHOWN).map((group) => findingItem(place, group))}${
       more > 0 && html`<li><a href="${path}">and ${more} more</a></li>`
     }</ul></details>`
-  }`;
+  }</div>`;
 }
 
 function defectLink(

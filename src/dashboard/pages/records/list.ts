@@ -42,8 +42,8 @@ import { recordPath, recordsPath } from '../../components/urls.ts';
 import { readReferredNames } from './shared.ts';
 
 const sorts = [
-  { value: '-updated_at', text: 'Newest change first' },
-  { value: 'created_at', text: 'Oldest record first' },
+  { value: '-updated_at', text: 'Newest change' },
+  { value: 'created_at', text: 'Oldest record' },
 ];
 
 /** Returns the form that filters and sorts a list of a kind; `sent` is what it was sent with. */

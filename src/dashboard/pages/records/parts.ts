@@ -38,7 +38,7 @@ import { defectText } from '../../components/defects.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import { type Html, html, recordReaders, type Visit } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
-import { dayOf, documentTable, fieldValue } from '../../components/records.ts';
+import { dayOf, documentTable, fieldValue, namedLink } from '../../components/records.ts';
 import { namedFields, readinessBadge, recordTable, unlessBehind } from '../../components/recordTable.ts';
 import { definitionList } from '../../components/tables.ts';
 import { code, empty, leftOut, time, tryAgain } from '../../components/text.ts';
@@ -152,7 +152,9 @@ ${!isCurrent && html`<p class="muted">These figures do not include every change 
 }
 
 function countText({ count, isWhole }: Blocked): string {
-  if (!isWhole) return `Of the first ${MOST_LOOKED_AT} encounters that depend on it, it blocks ${count}.`;
+  if (!isWhole) {
+    return `Of the first ${MOST_LOOKED_AT} encounters that depend on it, it blocks ${count === 0 ? 'none' : count}.`;
+  }
   return count === 0 ? 'Blocks no encounters.' : `Blocks ${encounters(count)}.`;
 }
 
@@ -274,8 +276,8 @@ const SHOWN = 50;
 const MOST_MERGED = 20;
 
 /**
- * Resolves with the encounters of a patient, and of the patients merged into that one, whom it names; most recently
- * changed first.
+ * Resolves with the encounters of a patient, and of the patients merged into that one, whom it names: those that were
+ * changed last, by their dates of service.
  */
 export async function patientEncounters(
   ports: PartPorts,
@@ -296,9 +298,14 @@ export async function patientEncounters(
   const ids = [patientId, ...rows.slice(0, MOST_MERGED).map((row) => recordIdOf(row.id))];
   const lists = [own, ...(await Promise.all(ids.slice(1).map(listOf)))].filter((list) => list !== undefined);
   if (lists.length < ids.length) return { body: tryAgain(req.originalUrl), accesses: [] };
-  const records = newest(lists.flatMap(({ page }) => page.items));
+  const records = byService(newest(lists.flatMap(({ page }) => page.items)));
   const fields = namedFields(encounter.kind, patient.kind);
   const { names, accesses } = await readReferredNames(ports, workspace, encounter, records, fields);
+  const others = await readNames(
+    ports,
+    workspace,
+    ids.slice(1).map((id) => ({ kind: patient.kind, id })),
+  );
   const readiness = await unlessBehind(
     readinessOf(
       ports,
@@ -316,7 +323,7 @@ export async function patientEncounters(
     .slice(1)
     .map(
       (id) =>
-        html`<li><a href="/dashboard${recordPath(workspace, patient.kind, id)}">${id}</a>: <a href="${pathOf(id)}">all encounters</a></li>`,
+        html`<li>${namedLink(workspace, patient.kind, id, others.names?.nameOf(patient.kind, id))}: <a href="${pathOf(id)}">all encounters</a></li>`,
     );
   return {
     body: html`${coverageLine(record, records)}
@@ -324,12 +331,18 @@ ${recordTable({ workspace, entry: encounter, records, names, readiness, partOf: 
 ${leftOut(lists.flatMap(({ page }) => page.unreadable))}
 <p><a href="${pathOf(patientId)}">All encounters</a></p>
 ${merged.length > 0 && html`<p>Patients merged into this one, with their encounters:</p><ul>${merged}</ul>`}`,
-    accesses: [...read, ...accesses],
+    accesses: [...read, ...accesses, ...others.accesses],
   };
 }
 
 function newest(records: readonly RecordView[]): RecordView[] {
   return records.toSorted((one, other) => other.updated_at.localeCompare(one.updated_at)).slice(0, SHOWN);
+}
+
+/** Returns encounters as a patient's life has them: the latest date of service first, those without one last. */
+function byService(records: readonly RecordView[]): RecordView[] {
+  const dateOf = ({ record }: RecordView) => String(record.date_of_service ?? '');
+  return records.toSorted((one, other) => dateOf(other).localeCompare(dateOf(one)));
 }
 
 interface PartPorts extends QueryPorts, HistoryPorts {}

@@ -209,7 +209,7 @@ function timelineForm(address: string, sent: Record<string, string>, refusal?: R
     limits: sent,
     refusal,
     fields: html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
-${input({ name: 'who', label: 'Who', type: 'search', value: sent.who, error: messageOf(refusal?.details, 'who'), placeholder: 'Name or ID of a user or key' })}
+${input({ name: 'who', label: 'Who', type: 'search', value: sent.who, error: messageOf(refusal?.details, 'who'), placeholder: 'Name or ID' })}
 ${select({
   name: 'what',
   label: 'What',
