@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { UserManager } from '../../src/modules/auth/userManager.ts';
@@ -227,11 +230,15 @@ test('before users are changed, the user proves anew at the provider who he is, 
 
 test('claims that only the user info tells are found, by a name with dots too, and groups name roles by workspace', async () => {
   const other = await startIdentityProvider('user info');
+  // The browser comes to the service by another address than the service itself knows.
+  const outside = createServer((req, res) => res.writeHead(303, { location: `${url}${req.url}` }).end());
+  await once(outside.listen(0), 'listening');
+  const publicUrl = `http://localhost:${(outside.address() as AddressInfo).port}`;
   const { url, stop } = await service.another({
     ...other.env,
     OIDC_ROLE_CLAIM: 'roles.chartledger',
     OIDC_GROUPS: '{"Clinic": "billing@clinic", "Staff": ["viewer@clinic", "viewer@lab"]}',
-    PUBLIC_URL: 'http://localhost:9',
+    PUBLIC_URL: publicUrl,
   });
   try {
     other.account = {
@@ -239,16 +246,9 @@ test('claims that only the user info tells are found, by a name with dots too, a
       preferred_username: 'heidi',
       roles: { chartledger: ['compliance', 'Staff', 'Clinic'] },
     };
-    // The browser comes to the service by another address than the service itself knows.
-    other.allow(`http://localhost:9/dashboard${CALLBACK}`);
+    other.allow(`${publicUrl}/dashboard${CALLBACK}`);
     const appended = await events(async () => {
       const page = await dashboard.browser.newPage();
-      await page.route('http://localhost:9/**', (route) =>
-        route.fulfill({
-          status: 303,
-          headers: { location: route.request().url().replace('http://localhost:9', url) },
-        }),
-      );
       await page.goto(`${url}/dashboard/account`);
       await providerButton(page).click();
       await page.getByText('heidi').first().waitFor();
@@ -262,6 +262,7 @@ test('claims that only the user info tells are found, by a name with dots too, a
   } finally {
     await stop();
     await other.stop();
+    outside.close();
   }
 });
 

@@ -104,8 +104,12 @@ export class LongestFirst extends BaseSequencer {
   }
 }
 
+/** Debian's Chromium; its headless shell shows the same pages in half the processor time. */
+const browsers = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
+
 /** The browser in which the dashboard is tested. */
-export const chromiumPath = process.env.TEST_CHROMIUM || '/usr/bin/chromium';
+export const chromiumPath =
+  process.env.TEST_CHROMIUM || browsers.find((path) => existsSync(path)) || '/usr/bin/chromium';
 
 /** Why there is none, if so. */
 export const missingBrowser = existsSync(chromiumPath)
