@@ -122,6 +122,60 @@ onEmbeddedEngines(() => {
     expect(JSON.stringify(events)).not.toContain(name);
   });
 
+  test('of a refused message of HL7 v2 or FHIR, the places at fault are kept, with what is wrong, and nothing else', async () => {
+    const [client, name] = [await withKey(), phi('Lopez')];
+    const send = (path: string, type: string, body: unknown) =>
+      client.send(path, {
+        method: 'POST',
+        headers: { 'content-type': type },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      });
+    const hl7 = (...segments: string[]) =>
+      send(
+        '/hl7/v2',
+        'application/hl7-v2',
+        [
+          'MSH|^~\\&|ADT1|ELMST|CHARTLEDGER|BILLING|20260314093015-0500||ADT^A28^ADT_A05|M1|P|2.5.1',
+          ...['EVN|A28|20260314093015-0500', ...segments],
+        ].join('\r'),
+      );
+    const resource = {
+      resourceType: 'Patient',
+      id: phi('patient'),
+      name: [{ text: name }],
+      birthDate: 'soon',
+    };
+    const entry = { resource, request: { method: 'PUT', url: `Patient/${resource.id}` } };
+    const events = await newEvents(service, async () => {
+      await hl7(`PID|1||${phi('patient')}^^^ELMST^MR||${name}^Maria||19841329|F`);
+      await hl7();
+      await send('/fhir/Patient', 'application/fhir+json', resource);
+      await send('/fhir', 'application/fhir+json', {
+        resourceType: 'Bundle',
+        type: 'transaction',
+        entry: [entry],
+      });
+    });
+    const faults = events.map(({ data }) => {
+      const { faults: whole, lines } = data as { faults?: unknown; lines?: { first: { faults: unknown }[] } };
+      return whole ?? lines?.first[0]?.faults;
+    });
+    expect(faults).toEqual([
+      [{ field: 'PID-7', code: 'invalid' }],
+      [{ field: 'PID', code: 'invalid' }],
+      [
+        { field: 'Patient.name', code: 'required' },
+        { field: 'Patient.birthDate', code: 'required' },
+      ],
+      [
+        { field: 'Bundle.entry.resource.name', code: 'required' },
+        { field: 'Bundle.entry.resource.birthDate', code: 'required' },
+      ],
+    ]);
+    expect(JSON.stringify(events)).not.toContain(name);
+    await eventually(async () => expect(await idsOf(client, '?field=PID-7')).toHaveLength(1));
+  });
+
   test('that of another key, or of another workspace, is not there, and neither is one that was accepted', async () => {
     const [client, beside, elsewhere] = [await withKey(), await withKey(), await withKey('elsewhere')];
     const refused = await client.post('/integration/payers', { id: phi('payer') });

@@ -19,7 +19,7 @@ import {
 import { describeError, type ErrorCode, ServiceError } from '../../platform/errors.ts';
 import { isInNetworks } from '../../platform/networks.ts';
 import { type BatchPorts, BatchTally, recordBatch } from '../routes/batchRunner.ts';
-import { tallyMessage } from '../routes/hl7.ts';
+import { hl7Fields, tallyMessage } from '../routes/hl7.ts';
 import { mediaTypes } from '../schemas/errors.ts';
 import { asServiceError, logFailure, statusOf } from '../server/answer.ts';
 import { type Frame, MessageNotAccepted } from './connection.ts';
@@ -234,7 +234,7 @@ async function receive(
   const run = { limiter, stopping, authorize: () => undefined };
   const readAs = { ...source, maySendTests: workspace.sandbox === true };
   const received = await receiveMessage(ports, run, readAs, { caller, bytes, type: mediaTypes[0] });
-  const tally = new BatchTally(1);
+  const tally = new BatchTally(1, hl7Fields);
   tallyMessage(tally, received, 1);
   await recordBatch(ports, { caller, options: {}, ...mllpRequest }, tally);
   return received;

@@ -31,7 +31,7 @@ import type { RequestContext } from '../server/requestContext.ts';
 import { MAX_BATCH_BYTES } from './batchParser.ts';
 
 /** Faults in a record are reported by its own field names. */
-const known: ReadonlySet<string> = new Set(
+export const recordFields: ReadonlySet<string> = new Set(
   [batchLineSchema, ...catalog.map(({ schema }) => schema)].flatMap(fieldNames),
 );
 
@@ -48,9 +48,12 @@ export class BatchTally {
   readonly #fields = new Map<string, number>();
   #first: RefusedLine[] = [];
 
-  /** `lines`: the number of lines. */
-  constructor(lines: number) {
+  readonly #known: ReadonlySet<string>;
+
+  /** `lines`: the number of lines. `known`: the names of fields that may be kept. */
+  constructor(lines: number, known = recordFields) {
     this.#lines = lines;
+    this.#known = known;
   }
 
   /** `line`: its number, counted from 1. */
@@ -62,7 +65,7 @@ export class BatchTally {
     }
     const { code, details } = asServiceError(result.error);
     addOne(this.#codes, code);
-    const faults = fieldFaults(details, known);
+    const faults = fieldFaults(details, this.#known);
     for (const { field } of faults) addOne(this.#fields, field);
     if (statusOf[code] < 500) this.#keep({ line, ...subjectOf(result), code, faults });
   }

@@ -1,3 +1,4 @@
+import type { FaultCode } from '../../domain/records/schema/faults.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { onKind, scopeKinds } from '../../modules/auth/permissions.ts';
 import { permissionsFor } from '../../modules/auth/scopes.ts';
@@ -28,7 +29,7 @@ import { type Answer, asServiceError, errorAnswer, logFailure } from '../server/
 import { isUtf8Type, parseBody, readBody } from '../server/body.ts';
 import type { ServedEndpoint } from '../server/dispatch.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
-import { type BatchPorts, BatchTally, recordBatch } from './batchRunner.ts';
+import { type BatchPorts, BatchTally, recordBatch, recordFields } from './batchRunner.ts';
 
 /** Media type of FHIR in JSON (FHIR R4, 2.6.2). */
 export const FHIR_JSON = 'application/fhir+json';
@@ -36,16 +37,23 @@ export const FHIR_JSON = 'application/fhir+json';
 /** Maximum number of issues reported for a message that is refused as a whole. */
 const MOST_ISSUES = 1000;
 
+const faultCodes: Partial<Record<Issue['code'], FaultCode>> = {
+  required: 'required',
+  'not-found': 'reference_not_found',
+  'too-long': 'wrong_length',
+};
+
 /** A refusal that says what is wrong in the message, element by element, as far as possible. */
 export class FhirRefusal extends ServiceError {
   readonly issues: readonly Issue[];
 
   constructor(code: ErrorCode, issues: readonly Issue[]) {
     const told = issues.slice(0, MOST_ISSUES);
-    const details = told.map(({ expression, diagnostics }) => ({
+    const details = told.map(({ code: issueCode, expression, diagnostics }) => ({
       // Only an element's name, wherever in the message it stands.
       field: expression.replaceAll(/\[\d+\]/g, ''),
       message: diagnostics,
+      ...(faultCodes[issueCode] && { code: faultCodes[issueCode] }),
     }));
     super(code, 'The message was refused.', { details });
     this.issues = told;
@@ -156,7 +164,7 @@ export async function processFhirMessage(
       throw error;
     });
     await keeper.processed(processedBy(outcomes, unread.length));
-    const tally = new BatchTally(entries.length + unread.length);
+    const tally = new BatchTally(entries.length + unread.length, fhirFields);
     const slices = new TimeSlicer();
     const failures = new Map<string, ServiceError>();
     let line = 0;
@@ -204,12 +212,23 @@ function tallyOf(tally: BatchTally, { interpreted, result }: EntryOutcome, line:
   }
 }
 
-/** The elements whose names may appear in the audit trail. */
-const elements: ReadonlySet<string> = new Set([
-  ...Object.values(fieldPaths).flatMap((paths) => Object.values(paths ?? {})),
+const paths = [
+  ...Object.values(fieldPaths).flatMap((ofType) => Object.values(ofType ?? {})),
+  ...Object.keys(fieldPaths).flatMap((type) => [`${type}.id`, `${type}.identifier`]),
   ...['Coverage.beneficiary', 'PractitionerRole.practitioner', 'DocumentReference.context.encounter'],
-  ...['Bundle.type', 'Bundle.entry.request.method', 'Bundle.entry.request.url'],
-]);
+  ...['Resource.resourceType', 'Bundle.type', 'Bundle.entry.request.method', 'Bundle.entry.request.url'],
+];
+
+/** Returns an element with those that it is in, on its own and in a bundle. */
+function withHolders(path: string): string[] {
+  const names = path.split('.');
+  const holders = names.slice(1).map((_, at) => names.slice(1, at + 2).join('.'));
+  return holders.flatMap((holder) => [`${names[0]}.${holder}`, `Bundle.entry.resource.${holder}`]);
+}
+
+/** The elements whose names may appear in the audit trail. */
+const elements: ReadonlySet<string> = new Set(['Bundle.entry.resource', ...paths.flatMap(withHolders)]);
+const fhirFields: ReadonlySet<string> = new Set([...recordFields, ...elements]);
 
 /**
  * An endpoint that takes resources, and refuses in FHIR's form. A key that may write only some kinds can send only

@@ -1,10 +1,13 @@
 import { Readable } from 'node:stream';
 import { MIMEType } from 'node:util';
 import { z } from 'zod';
+import type { FaultCode } from '../../domain/records/schema/faults.ts';
 import type { FoundKey, KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import type { Hl7Source } from '../../modules/integrations/hl7/context.ts';
 import { eventsText } from '../../modules/integrations/hl7/events.ts';
+import { fieldNames } from '../../modules/integrations/hl7/fieldNames.ts';
 import { splitMessages } from '../../modules/integrations/hl7/framing.ts';
+import type { ConditionCode, Hl7Issue } from '../../modules/integrations/hl7/parser.ts';
 import {
   type MessageResult,
   type ReceivePorts,
@@ -16,7 +19,7 @@ import { bytesSchema, endpoint } from '../schemas/endpoint.ts';
 import { MAX_MESSAGES, MAX_MESSAGES_BYTES, mediaTypes, notHl7, tooManyMessages } from '../schemas/errors.ts';
 import { readBody } from '../server/body.ts';
 import { callerOf, type RequestContext } from '../server/requestContext.ts';
-import { type BatchPorts, BatchTally, recordBatch } from './batchRunner.ts';
+import { type BatchPorts, BatchTally, recordBatch, recordFields } from './batchRunner.ts';
 
 /**
  * Resolves with the messages of a request, and the type with which they were sent. Rejects as `readBody` and
@@ -43,14 +46,48 @@ function essenceOf(header: string): string | undefined {
 
 const nothing = { kind: null, id: null };
 
+/** The fields that the audit trail may name: those of records, and the segments of messages with theirs, such as `PID-7`. */
+export const hl7Fields: ReadonlySet<string> = new Set([
+  ...recordFields,
+  ...[...fieldNames.keys()].flatMap((place) => [place.split('-')[0] as string, place]),
+]);
+
+const faultCodes: Partial<Record<ConditionCode, FaultCode>> = {
+  '101': 'required',
+  '103': 'not_a_choice',
+  '104': 'wrong_length',
+  '200': 'not_a_choice',
+  '201': 'not_a_choice',
+  '204': 'reference_not_found',
+};
+
+/** Returns what was wrong with a message, by the places in it. */
+function refusedAt(issues: readonly Hl7Issue[]): ServiceError {
+  const details = issues
+    .filter(({ severity }) => severity === 'error')
+    .map(({ location = '', text, code }) => {
+      const [segment, , field] = location.split('^');
+      return {
+        field: [segment, field].filter(Boolean).join('-'),
+        message: text,
+        code: faultCodes[code] ?? 'invalid',
+      };
+    });
+  return new ServiceError('validation_failed', 'The message was refused.', { details });
+}
+
 /**
  * Counts those results of a message that leave no event: that it was refused, or records in which nothing changed. `number`: its place
  * among the messages of the request, counted from 1.
  */
-export function tallyMessage(tally: BatchTally, { code, results }: MessageResult, number: number): void {
+export function tallyMessage(
+  tally: BatchTally,
+  { code, issues, results }: MessageResult,
+  number: number,
+): void {
   if (code !== 'AA') {
     const failed = results.find((result) => 'error' in result);
-    const error = failed?.error ?? new ServiceError('validation_failed', 'The message was refused.');
+    const error = failed?.error ?? refusedAt(issues);
     tally.count({ ...nothing, error }, number);
     return;
   }
@@ -133,7 +170,7 @@ async function receiveAll(
   const { lines: limiter, stopping } = ports.batches;
   const run = { limiter, stopping, authorize: () => undefined };
   const source = await sourceFor(ports, context);
-  const tally = new BatchTally(messages.length);
+  const tally = new BatchTally(messages.length, hl7Fields);
   const acknowledgements: Buffer[] = [];
   try {
     for (const [index, bytes] of messages.entries()) {

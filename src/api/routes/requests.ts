@@ -68,7 +68,8 @@ const refusedRequestSchema = z
     }),
     fields: z.array(z.string()).meta({
       description:
-        'Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; ' +
+        'Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; of a message, the places ' +
+        'in it, such as `PID-7` or `Patient.name`; ' +
         `\`${UNKNOWN_FIELD}\` stands for names that the API does not know. Never contains the values ` +
         'sent. Empty if no field was at fault',
       examples: [['last_name', 'primary_insurance.payer_id']],

@@ -28,8 +28,8 @@ import { code, time } from '../components/text.ts';
 import { messagesPath, recordPath, requestsPath, requestsSection } from '../components/urls.ts';
 import { auditSubject } from './auditTable.ts';
 import { inline, type OpenApiDocument } from './reference/outline.ts';
-import { faultText, requestCurl } from './requestSample.ts';
-import { type RequestPagePorts, reason } from './requests.ts';
+import { faultField, faultsIn, faultText, requestCurl } from './requestSample.ts';
+import { isMessage, type RequestPagePorts, reason } from './requests.ts';
 
 /** `…/requests/{id}`: why a request was refused, and how to send one that is accepted. */
 export function requestPageRoutes(ports: RequestPagePorts): DashboardRoute[] {
@@ -57,16 +57,17 @@ async function requestPage(ports: RequestPagePorts, visit: Visit, entry: Refused
   const view = refusedRequestView(entry);
   const document = openapiDocument(ports.openapiPublic) as OpenApiDocument;
   const title = `${view.method} ${view.route}`;
+  const faults = faultsIn(view);
+  // A single message is no list.
+  const isWhole = view.lines === null || (view.lines.sent === 1 && isMessage(view));
   return {
     title,
     section: requestsSection,
     body: html`${breadcrumb([{ text: requestsSection, path: requestsPath(workspace) }])}
 <h1>${title}</h1>
-<p>${reason(entry)}</p>
-<p>${inline(errorMeanings[view.code])}</p>
-${faultTable(visit, view, document)}
-${definitionList(await requestFields(ports, visit, entry, view))}
-${view.lines && (await lineTables(ports, visit, view, document))}
+<p>${reason(entry)}${faults.length === 0 && html`<br>${inline(errorMeanings[view.code])}`}</p>
+${isWhole ? faultTable(visit, view, faults, document) : await lineTables(ports, visit, view, document)}
+<div class="record-fields">${definitionList(await requestFields(ports, visit, entry, view))}</div>
 ${isMessage(view) ? messagesNote(workspace) : entry.principal.type === 'api_key' && sample(ports, visit, view, document)}`,
   };
 }
@@ -91,11 +92,14 @@ async function requestFields(
     [
       isKey ? 'API key' : 'Who',
       html`${who({ ...principal, name: names.nameOf(principal) ?? null })}
-${isProgram(principal) && html`<br>${link(requestsPath(workspace, { key: principal.id }), 'All its refused requests')}`}
-${settings && html`<br>${link(`/workspaces/${workspace}/keys`, 'Key settings')}`}
-${may(phiReaders) && html`<br>${link(`/workspaces/${workspace}/audit?${trail}`, 'Audit trail')}`}`,
+<div class="line">${isProgram(principal) && link(requestsPath(workspace, { key: principal.id }), 'All its refused requests')}
+${settings && link(`/workspaces/${workspace}/keys`, 'Key settings')}
+${may(phiReaders) && link(`/workspaces/${workspace}/audit?${trail}`, 'Audit trail')}</div>`,
     ],
-    ['From', html`${view.client_ip}${view.user_agent && html`<br><small>${view.user_agent}</small>`}`],
+    [
+      'From',
+      html`${view.client_ip}${view.user_agent && html` <small class="muted">${view.user_agent}</small>`}`,
+    ],
     ['Request ID', code(view.id)],
     ['Client request ID', view.client_request_id && code(view.client_request_id)],
     ['Trace', view.traceparent && code(view.traceparent)],
@@ -139,17 +143,21 @@ function faultWords(
 }
 
 /** Returns the fields at fault, each with what is wrong and a link to the requests with the same. */
-function faultTable(visit: Visit, view: RefusedRequestView, document: OpenApiDocument): Html {
-  const { fields, faults, lines } = view;
-  if (fields.length === 0 || lines) return html``;
-  return table(
+function faultTable(
+  visit: Visit,
+  view: RefusedRequestView,
+  known: ReturnType<typeof faultsIn>,
+  document: OpenApiDocument,
+): Html | undefined {
+  if (view.fields.length === 0) return undefined;
+  return html`<div class="flowing">${table(
     'Fields at fault',
     [
       {
         title: 'Field at fault',
         isHeader: true,
         cell: (field) =>
-          html`<a href="/dashboard${requestsPath(visit.workspace, { field })}">${code(field)}</a>${
+          html`<a href="/dashboard${requestsPath(visit.workspace, { field })}">${faultField(field)}</a>${
             field === UNKNOWN_FIELD &&
             html` <span class="muted">an unknown field name, which is not kept</span>`
           }`,
@@ -157,13 +165,13 @@ function faultTable(visit: Visit, view: RefusedRequestView, document: OpenApiDoc
       {
         title: 'What is wrong',
         cell: (field) => {
-          const fault = faults.find((one) => one.field === field);
-          return fault && html`<bdi>${faultWords(visit, fault, view, document)}</bdi>`;
+          const of = known.find(({ fault }) => fault.field === field);
+          return of && html`<bdi>${faultWords(visit, of.fault, { ...view, kind: of.kind }, document)}</bdi>`;
         },
       },
     ],
-    fields,
-  );
+    view.fields,
+  )}</div>`;
 }
 
 async function lineTables(
@@ -173,7 +181,8 @@ async function lineTables(
   document: OpenApiDocument,
 ): Promise<Html> {
   const { workspace, may } = visit;
-  const { refused, fields, first } = view.lines as NonNullable<RefusedRequestView['lines']>;
+  const { refused, fields, first, sent } = view.lines as NonNullable<RefusedRequestView['lines']>;
+  const [one, many] = isMessage(view) ? ['message', 'messages'] : ['line', 'lines'];
   const mayRead = may(phiReaders);
   const lines = await Promise.all(
     first.map(async (line) => ({
@@ -194,9 +203,10 @@ async function lineTables(
     cell: ({ later }) => later,
   };
   const counts = (title: string, name: 'code' | 'field', counted: Record<string, number>) =>
+    count > 1 &&
     Object.keys(counted).length > 0 &&
     table<[string, number]>(
-      `Refused lines by ${title.toLowerCase()}`,
+      `Refused ${many} by ${title.toLowerCase()}`,
       [
         {
           title,
@@ -204,18 +214,19 @@ async function lineTables(
           cell: ([one]) =>
             link(requestsPath(workspace, { [name]: one }), name === 'code' ? titleOf(one) : one),
         },
-        { title: 'Lines', cell: ([, count]) => count },
+        { title: titleOf(many), isNumber: true, cell: ([, own]) => own.toLocaleString('en-US') },
       ],
       Object.entries(counted),
     );
-  return html`<h2>Refused lines</h2>
-<p>The batch was accepted except for these lines. The response named each of them.</p>
+  const count = Object.values(refused).reduce((sum, own) => sum + own, 0);
+  return html`<h2>Refused ${many}</h2>
+<p>${count === sent ? `None of the ${many} was accepted.` : `All other ${many} were accepted.`} The response named each refused ${one}.</p>
 ${
   lines.length > 0 &&
   table(
-    'First refused lines',
+    `First refused ${many}`,
     [
-      { title: 'Line', isHeader: true, cell: ({ line }) => line.toLocaleString('en-US') },
+      { title: titleOf(one), isHeader: true, cell: ({ line }) => line.toLocaleString('en-US') },
       ...(hasRecords ? [record] : []),
       { title: 'Reason', cell: ({ code: why }) => titleOf(why) },
       {
@@ -223,7 +234,7 @@ ${
         cell: ({ kind, faults }) =>
           faults.map(
             (fault) =>
-              html`<div>${code(fault.field)} <bdi>${faultWords(visit, fault, { ...view, kind }, document)}</bdi></div>`,
+              html`<div>${faultField(fault.field)} <bdi>${faultWords(visit, fault, { ...view, kind }, document)}</bdi></div>`,
           ),
       },
       ...(mayRead && hasRecords ? [acceptance] : []),
@@ -231,13 +242,8 @@ ${
     lines,
   )
 }
-${counts('Reason', 'code', refused)}
-${counts('Field', 'field', fields)}`;
-}
-
-/** Whether a request brought messages in FHIR or HL7 v2, which are kept as they arrived. */
-function isMessage({ method, route }: RefusedRequestView): boolean {
-  return method === 'MLLP' || /^\/(?:fhir|hl7)\b/.test(route);
+<div class="charts">${counts('Reason', 'code', refused)}
+${counts('Field', 'field', fields)}</div>`;
 }
 
 function messagesNote(workspace: string): Html {

@@ -1,6 +1,10 @@
 import type { RefusedRequestView } from '../../api/routes/requests.ts';
 import { NDJSON, UNKNOWN_FIELD } from '../../api/server/answer.ts';
-import { titleOf } from '../components/labels.ts';
+import { fieldNames } from '../../modules/integrations/hl7/fieldNames.ts';
+import { errorMeanings } from '../../platform/errors.ts';
+import { titleOf, wordsOf } from '../components/labels.ts';
+import { type Html, html } from '../components/page.ts';
+import { code } from '../components/text.ts';
 import {
   isReference,
   type Method,
@@ -63,19 +67,43 @@ function choicesOf({ enum: values = [] }: Schema): string {
   return values.filter((value) => value !== null).join(', ');
 }
 
+/** Returns a field at fault; one of HL7 v2 with its name. */
+export function faultField(field: string): Html {
+  const name = fieldNames.get(field);
+  return html`${code(field)}${name !== undefined && ` ${name}`}`;
+}
+
+/** Returns the faults that are known of a request: of one with lines, those of its first ones. */
+export function faultsIn({ faults, lines }: Pick<RefusedRequestView, 'faults' | 'lines'>): {
+  fault: Fault;
+  kind: string | null;
+}[] {
+  const known = [
+    ...faults.map((fault) => ({ fault, kind: null })),
+    ...(lines?.first ?? []).flatMap(({ faults: own, kind }) => own.map((fault) => ({ fault, kind }))),
+  ];
+  return [...Map.groupBy(known, ({ fault }) => fault.field).values()].flatMap(([first]) => first ?? []);
+}
+
+/** Returns why a request was refused whose fields are not at fault. */
+export function plainReason({ code: why, kind }: Pick<RefusedRequestView, 'code' | 'kind'>): string {
+  if (why === 'not_found' && kind !== null) return `No ${wordsOf(kind)} has this ID.`;
+  return `${errorMeanings[why].split(/[.;:](?: |$)/)[0]}.`;
+}
+
 /** Returns what is wrong with a field in words that say what to send, as they follow the field's name. `missing`: the id of the missing record, if it may be shown. */
 export function faultText(
-  { field, code, kind }: Fault,
+  { field, code: wrong, kind }: Fault,
   request: Shape,
   document: OpenApiDocument,
   missing?: string,
 ): string {
   const schema = schemaOf(request, field, document) ?? {};
-  switch (code) {
+  switch (wrong) {
     case 'required':
       return 'is required';
     case 'reference_not_found':
-      return `refers to a ${kind}${missing === undefined ? '' : ` ${missing}`} that does not exist`;
+      return `refers to a ${kind ?? 'record'}${missing === undefined ? '' : ` ${missing}`} that does not exist`;
     case 'not_a_choice':
       return schema.enum ? `must be one of ${choicesOf(schema)}` : 'is not one of the possible values';
     case 'wrong_type':

@@ -2,7 +2,12 @@ import { z } from 'zod';
 import type { AuditEntry } from '../../../projections/auditAggregation.ts';
 import { isRefusedRequest, type RefusedRequest } from '../../../projections/auditTrail.ts';
 import { openapiDocument } from '../../api/routes/index.ts';
-import { refusedRequestView, requestFilter, requestFilterSchema } from '../../api/routes/requests.ts';
+import {
+  type RefusedRequestView,
+  refusedRequestView,
+  requestFilter,
+  requestFilterSchema,
+} from '../../api/routes/requests.ts';
 import { statusOf } from '../../api/server/answer.ts';
 import { isProgram } from '../../domain/events/event.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
@@ -33,12 +38,12 @@ import {
 import { pageLinks } from '../components/paging.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { badge, bdi, code, empty, time } from '../components/text.ts';
+import { badge, bdi, code, empty, idBeside, time } from '../components/text.ts';
 import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../components/time.ts';
 import { requestPath, requestsPath, requestsSection } from '../components/urls.ts';
 import { actionText, auditSubject } from './auditTable.ts';
-import type { OpenApiDocument } from './reference/outline.ts';
-import { faultText } from './requestSample.ts';
+import { inline, type OpenApiDocument } from './reference/outline.ts';
+import { faultField, faultsIn, faultText, plainReason } from './requestSample.ts';
 
 /** Refused requests that are alike: by the same key or source, to the same route, and refused for the same reason. */
 interface RequestGroup {
@@ -83,19 +88,25 @@ function requestColumns(
 }
 
 function requestIds(workspace: string, { newest, others }: RequestGroup): Html {
-  const id = ({ requestId, eventId }: RefusedRequest) =>
-    html`<span class="request-id" title="${requestId ?? eventId}">${code(requestId ?? eventId)}</span>`;
+  const id = ({ requestId, eventId }: RefusedRequest) => idBeside(requestId ?? eventId);
   if (others.length === 0) return id(newest);
   return html`<details class="entry"><summary>${others.length + 1} requests</summary>${id(newest)}
 <ul>${others.map((one) => html`<li><a href="/dashboard${requestPath(workspace, one.requestId ?? one.eventId)}">${time(one.recordedAt)}</a></li>`)}</ul></details>`;
 }
 
+/** Whether a request brought messages in FHIR or HL7 v2, which are kept as they arrived. */
+export function isMessage({ method, route }: Pick<RefusedRequestView, 'method' | 'route'>): boolean {
+  return method === 'MLLP' || /^\/(?:fhir|hl7)\b/.test(route);
+}
+
 /** Returns status and reason; for a batch, how many of its lines were refused. */
 export function reason(entry: RefusedRequest): Html {
-  const { status, code: why, lines } = refusedRequestView(entry);
+  const { status, code: why, lines, method, route } = refusedRequestView(entry);
   const refused = Object.values(lines?.refused ?? {}).reduce((sum, count) => sum + count, 0);
   return html`${badge(String(status), 'bad')} ${titleOf(why)}${
-    lines && html` <small class="muted">${refused} of ${lines.sent} lines refused</small>`
+    lines &&
+    lines.sent > 1 &&
+    html` <small class="muted">${refused} of ${lines.sent} ${isMessage({ method, route }) ? 'messages' : 'lines'}</small>`
   }`;
 }
 
@@ -104,12 +115,18 @@ const MOST_FAULTS = 3;
 
 function faultList(entry: RefusedRequest, document: OpenApiDocument): Html {
   const view = refusedRequestView(entry);
+  const faults = faultsIn(view);
   const lines =
-    view.faults.length > 0
-      ? view.faults.map((fault) => html`${code(fault.field)} ${faultText(fault, view, document)}`)
-      : view.fields.map((field) => code(field));
+    faults.length > 0
+      ? faults.map(
+          ({ fault, kind }) =>
+            html`${faultField(fault.field)} ${faultText(fault, { ...view, kind }, document)}`,
+        )
+      : view.fields.map(faultField);
   const [first, ...others] = lines;
-  if (others.length === 0) return html`${first}`;
+  if (first === undefined)
+    return html`<span title="${plainReason(view)}">${inline(plainReason(view))}</span>`;
+  if (others.length === 0) return first;
   const more = others.length - MOST_FAULTS;
   return html`<details class="entry"><summary><span>${first} <small class="muted">and ${others.length} more</small></span></summary>${others.slice(0, MOST_FAULTS).map((line) => html`<div>${line}</div>`)}${more > 0 && html`<small class="muted">and ${more} more on its page</small>`}</details>`;
 }
@@ -239,7 +256,7 @@ async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> 
   const counted = await countRefusedRequests(ports, workspace, filter);
   const body = html`${found.items.length > 0 && total(counted, 'refused request', 'refused requests')}
 ${pageToken === undefined && faultMatrix(ports.names, workspace, sent, found.items)}
-${found.items.length > 0 && table('Refused requests, newest first', columns, groupsOf(found.items))}
+${found.items.length > 0 && html`<div class="requests flowing">${table('Refused requests, newest first', columns, groupsOf(found.items))}</div>`}
 ${older(visit, sent, found)}`;
   return { page: framed(ports, visit, sent, body) };
 }

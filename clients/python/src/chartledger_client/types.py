@@ -2594,7 +2594,7 @@ class RefusedRequest(TypedDict):
         "range_not_satisfiable", "expectation_failed", "rate_limited", "headers_too_large", "internal",
         "overloaded", "unavailable", "unreadable",
     ]
-    # Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
+    # Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; of a message, the places in it, such as `PID-7` or `Patient.name`; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
     fields: list[str]
     # What is wrong with each of `fields`; empty for a batch, and for what earlier versions refused
     faults: list[FieldFault]

@@ -5773,7 +5773,7 @@ export interface components {
              */
             code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "reason_required" | "gone" | "previously_erased" | "return_pending" | "position_gone" | "not_found" | "method_not_allowed" | "not_implemented" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
             /**
-             * @description Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
+             * @description Names of the fields, parameters and headers at fault, in dot notation if nested, at most 20; of a message, the places in it, such as `PID-7` or `Patient.name`; `unknown_field` stands for names that the API does not know. Never contains the values sent. Empty if no field was at fault
              * @example [
              *       "last_name",
              *       "primary_insurance.payer_id"

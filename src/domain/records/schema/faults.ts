@@ -38,14 +38,20 @@ const messages: readonly [FaultCode, RegExp][] = [
   ['unknown', /^is not (?:a known|known)/],
 ];
 
-/** Returns what a message about a field says, as a code. */
-export function faultOf({ field, message, ...detail }: FieldMessage & { code?: string }): FieldFault {
-  if (isMissing(detail)) return { field, code: detail.code, kind: detail.kind, id: detail.id };
-  return { field, code: messages.find(([, pattern]) => pattern.test(message))?.[0] ?? 'invalid' };
+/** Returns what a message about a field says, as a code: that of the detail, where it has one. */
+export function faultOf({ field, message, code: known, kind, id }: FieldMessage & Detail): FieldFault {
+  const code = faultCodes.find((one) => one === known) ?? codeIn(message);
+  if (code !== 'reference_not_found') return { field, code };
+  return { field, code, ...(kind !== undefined && { kind }), ...(id !== undefined && { id }) };
 }
 
-function isMissing(detail: {
+/** What a detail may have besides its field and message. */
+interface Detail {
   code?: string;
-}): detail is { code: 'reference_not_found'; kind: string; id: string } {
-  return detail.code === 'reference_not_found';
+  kind?: string;
+  id?: string;
+}
+
+function codeIn(message: string): FaultCode {
+  return messages.find(([, pattern]) => pattern.test(message))?.[0] ?? 'invalid';
 }
