@@ -77,7 +77,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'post /workspaces/:workspace/records/:kind/:id/break-glass',
   ],
   recordReaders: [
-    'get /workspaces/:workspace/records',
+    ...both('/workspaces/:workspace/records'),
     'get /workspaces/:workspace/records/:kind/:id',
     'get /workspaces/:workspace/records/:kind/:id/compare',
     'get /workspaces/:workspace/records/:kind/:id/fields/:field',

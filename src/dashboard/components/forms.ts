@@ -342,6 +342,8 @@ export function expiryOptions(maxSeconds: number) {
 interface FilterForm {
   /** The list's, which shows everything without a query. */
   path: string;
+  /** The form is sent in the body, to the path without its query: for what must not be in an address. */
+  csrf?: Html;
   fields: Html;
   /** What limits the list now, by the names of the fields. */
   limits: Readonly<Record<string, unknown>>;
@@ -354,10 +356,18 @@ interface FilterForm {
 }
 
 /** Returns the form above a list that filters it, below what was wrong with it. Where it is closed, its button has the number of limits. */
-export function filterForm({ path, fields, limits, isFolded = false, isOpen, refusal }: FilterForm): Html {
+export function filterForm({
+  path,
+  csrf,
+  fields,
+  limits,
+  isFolded = false,
+  isOpen,
+  refusal,
+}: FilterForm): Html {
   const count = Object.values(limits).filter((value) => value !== undefined && value !== '').length;
   return html`${formError(refusal)}<details class="filters no-print${isFolded && ' folded'}"${(isOpen || refusal) && html` open`}><summary role="button" class="outline secondary">Filter${count > 0 && ` (${count})`}</summary>
-<form method="get" action="${path}">
+<form method="${csrf ? 'post' : 'get'}" action="${csrf ? path.split('?', 1)[0] : path}">${csrf}
 <div class="filter-fields">
 ${fields}
 </div>

@@ -41,7 +41,8 @@ export function recordsPath(workspace: string, kind?: string): string {
 
 /** Returns the address of the records of a kind that match a filter, below `/dashboard`. */
 export function filteredPath(workspace: string, kind: string, filter: Record<string, string>): string {
-  return `${recordsPath(workspace, kind)}&${new URLSearchParams(filter).toString()}`;
+  const query = new URLSearchParams(filter).toString();
+  return `${recordsPath(workspace, kind)}${query && `&${query}`}`;
 }
 
 /** Returns the address of a record, below `/dashboard`. */

@@ -1,4 +1,3 @@
-import type { Request } from 'express';
 import { validate as isUuid } from 'uuid';
 import { z } from 'zod';
 import type { RefusedRequest } from '../../../projections/auditTrail.ts';
@@ -43,6 +42,7 @@ import { pluralTitle, recordsSection, textsOf, unlessBehind } from '../component
 import { type TableColumn, table } from '../components/tables.ts';
 import { badge, bdi, day, empty, time, tryAgain } from '../components/text.ts';
 import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
+import { type RecentSearch, recentSearch, saveSearch } from '../http/searches.ts';
 import { messageTable, patientsNamed } from './messages.ts';
 import { readNames } from './records/shared.ts';
 import { reason } from './requests.ts';
@@ -73,41 +73,6 @@ function requestResult(workspace: string, entry: RefusedRequest): Html {
 
 /** Messages with a control id that a search shows. */
 const MOST_MESSAGES = 10;
-
-/** Searches that a session remembers, so that Back leads to each of them. */
-const MAX_SAVED = 20;
-
-/** What somebody searched for. */
-interface RecentSearch {
-  /** The number by which its address names it. */
-  number: number;
-  workspace: string;
-  text: string;
-}
-
-declare module 'express-session' {
-  interface SessionData {
-    /** The latest searches, kept in the session as no name may be in an address. */
-    searches?: RecentSearch[];
-  }
-}
-
-/** Remembers a search; returns its number. */
-function saveSearch({ session }: Request, search: Omit<RecentSearch, 'number'>): number {
-  const earlier = session.searches ?? [];
-  const number = (earlier.at(-1)?.number ?? 0) + 1;
-  session.searches = [...earlier, { number, ...search }].slice(-MAX_SAVED);
-  return number;
-}
-
-/** Returns the search with that number in a workspace; undefined when it is no longer remembered. */
-function recentSearch(
-  { session }: Request,
-  workspace: string,
-  number: string | undefined,
-): RecentSearch | undefined {
-  return session.searches?.find((one) => one.workspace === workspace && String(one.number) === number);
-}
 
 const PAGE = 25;
 /** Of each kind, where all of them are searched. */

@@ -205,7 +205,7 @@ export function versionsAccesses(
 export function searchAccess(
   { text, limit }: SearchRequest,
   kind: string | undefined,
-  items: readonly Found[],
+  items: readonly FoundThing[],
 ): AccessRecorded {
   return {
     action: 'record.search',
@@ -214,7 +214,10 @@ export function searchAccess(
   };
 }
 
-function shownThing({ kind, id, details }: Found): DisclosedRecord {
+/** What names a record, or a document, that was found. */
+type FoundThing = Pick<Found, 'kind' | 'id' | 'details'>;
+
+function shownThing({ kind, id, details }: FoundThing): DisclosedRecord {
   return kind === 'document'
     ? { kind, record_id: details.encounter_id as string, document_id: id }
     : { kind, record_id: id };

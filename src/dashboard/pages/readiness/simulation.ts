@@ -47,9 +47,8 @@ import { referredLink, textsOf } from '../../components/recordTable.ts';
 import { linesCell, table } from '../../components/tables.ts';
 import { bdi, code, empty, ruleTitle } from '../../components/text.ts';
 import { docPath, readinessSection, recordPath, simulationPath } from '../../components/urls.ts';
-import { readNames } from '../records/shared.ts';
+import { readNames, readSuggestions } from '../records/shared.ts';
 import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './scorecard.ts';
-import { readSuggestions } from './worklist.ts';
 import { type ShownState, stateTexts } from './worklistQuery.ts';
 
 type Form = Visit['form'];

@@ -1,13 +1,11 @@
 import { facility } from '../../../domain/records/kinds/facility.ts';
 import { payer } from '../../../domain/records/kinds/payer.ts';
 import { provider } from '../../../domain/records/kinds/provider.ts';
-import { type CatalogEntry, recordName } from '../../../domain/records/schema/kind.ts';
 import { worklistAccesses } from '../../../modules/audit/accesses.ts';
-import { type AccessRecorded, recordAccess } from '../../../modules/audit/recordAccess.ts';
+import { recordAccess } from '../../../modules/audit/recordAccess.ts';
 import { isEmpty, type ShownCounts, shownCounts } from '../../../modules/readiness/counts.ts';
 import { readSince } from '../../../modules/readiness/since.ts';
 import { readWorklist, type Worklist, type WorklistProgress } from '../../../modules/readiness/worklist.ts';
-import { listRecords } from '../../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../../modules/records/queries/records.ts';
 import {
@@ -20,7 +18,6 @@ import {
   type Visit,
 } from '../../components/page.ts';
 import { pageLinks } from '../../components/paging.ts';
-import { unlessBehind } from '../../components/recordTable.ts';
 import { code, empty } from '../../components/text.ts';
 import {
   readinessSection,
@@ -30,7 +27,7 @@ import {
   simulationPath,
   worklistPath,
 } from '../../components/urls.ts';
-import { readNames } from '../records/shared.ts';
+import { readNames, readSuggestions } from '../records/shared.ts';
 import { defectMatrix, namedInMatrix, readDefects } from './defectMatrix.ts';
 import { countIn, monthChart, trendChart } from './worklistCharts.ts';
 import { exportWorklist } from './worklistExport.ts';
@@ -184,34 +181,6 @@ function figures({ months, trend }: Record<'months' | 'trend', Html | undefined>
 ${trend && html`<section class="card"><h2>Day by day</h2>${trend}</section>`}
 ${months && html`<section class="card"><h2>By month of service</h2>${months}</section>`}
 </div>`;
-}
-
-/** Records of a kind whose names are suggested. */
-const MOST_SUGGESTED = 100;
-
-/** Resolves with the names that fields for records of these kinds suggest, by the kinds of the records; with fewer where a read model is behind. */
-export async function readSuggestions(
-  ports: QueryPorts,
-  workspace: string,
-  entries: readonly CatalogEntry[],
-) {
-  const suggestions = new Map<string, { value: string; text: string }[]>();
-  const accesses: AccessRecorded[] = [];
-  for (const entry of entries) {
-    const request = { limit: MOST_SUGGESTED, pageToken: undefined, sort: '-updated_at' } as const;
-    const list = await unlessBehind(listRecords(ports, workspace, entry, request));
-    if (list === undefined || list.page.items.length === 0) continue;
-    const options = list.page.items.map(({ id, record }) => ({ value: id, text: recordName(record) ?? id }));
-    suggestions.set(entry.kind, options);
-    const query = { fields: 'name', limit: MOST_SUGGESTED };
-    accesses.push({
-      action: 'record.list',
-      kind: entry.kind,
-      query,
-      ...(list.shown && { shown: list.shown }),
-    });
-  }
-  return { suggestions, accesses };
 }
 
 /** Returns the links to other pages, or says what an empty list means. */

@@ -1,19 +1,27 @@
 import type { Request } from 'express';
+import { z } from 'zod';
 import { recordsQuerySchema, requestedRecords } from '../../../api/routes/recordSchemas.ts';
 import { statusOf } from '../../../api/server/answer.ts';
 import { kindPartition, recordStream } from '../../../domain/events/streams.ts';
 import { catalog } from '../../../domain/records/catalog.ts';
 import { identifier } from '../../../domain/records/schema/fields.ts';
-import type { CatalogEntry, FilterField } from '../../../domain/records/schema/kind.ts';
-import { isFlag } from '../../../domain/records/searchIndex.ts';
-import { recordAccess } from '../../../modules/audit/recordAccess.ts';
+import { type CatalogEntry, recordName } from '../../../domain/records/schema/kind.ts';
+import { validate, validationError } from '../../../domain/records/schema/validation.ts';
+import { searchAccess } from '../../../modules/audit/accesses.ts';
+import { type AccessRecorded, recordAccess } from '../../../modules/audit/recordAccess.ts';
 import type { RecordExistence } from '../../../modules/records/commands/references.ts';
 import { countRecords, listRecords } from '../../../modules/records/queries/lists.ts';
-import type { QueryPorts } from '../../../modules/records/queries/records.ts';
+import type { QueryPorts, RecordView } from '../../../modules/records/queries/records.ts';
+import {
+  type SearchRequest,
+  searchList,
+  searchTextSchema,
+  tidied,
+} from '../../../modules/records/queries/search.ts';
 import { total } from '../../components/charts.ts';
-import { filterForm, input, messageOf, searchForm, select } from '../../components/forms.ts';
+import { searchForm } from '../../components/forms.ts';
 import { fieldLabel } from '../../components/labels.ts';
-import { breadcrumb } from '../../components/layout.ts';
+import { breadcrumb, searchPath } from '../../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -23,9 +31,11 @@ import {
   type Refusal,
   type Reply,
   recordReaders,
+  textOf,
   type Visit,
 } from '../../components/page.ts';
 import { pageLinks } from '../../components/paging.ts';
+import { fieldValue } from '../../components/records.ts';
 import {
   filledQuery,
   kindOf,
@@ -36,60 +46,13 @@ import {
   textsOf,
   unlessBehind,
 } from '../../components/recordTable.ts';
-import { leftOut, time, tryAgain } from '../../components/text.ts';
-import { momentInputs, shownMoment, zoneParameter } from '../../components/time.ts';
-import { recordPath, recordsPath } from '../../components/urls.ts';
-import { readReferredNames } from './shared.ts';
-
-const sorts = [
-  { value: '-updated_at', text: 'Newest change' },
-  { value: 'created_at', text: 'Oldest record' },
-];
-
-/** Returns the form that filters and sorts a list of a kind; `sent` is what it was sent with. */
-function recordFilter(
-  workspace: string,
-  entry: CatalogEntry,
-  sent: Record<string, string>,
-  refusal?: Refusal,
-): Html {
-  return filterForm({
-    path: `/dashboard${recordsPath(workspace, entry.kind)}`,
-    limits: { ...sent, id: undefined, sort: undefined },
-    refusal,
-    fields: html`<input type="hidden" name="kind" value="${entry.plural}">
-${input({ name: 'id', label: 'ID', type: 'search', value: sent.id, autocomplete: 'off', error: messageOf(refusal?.details, 'id') })}
-${entry.filters.map((filter) => filterField(entry, filter, sent, refusal))}
-${select({ name: 'sort', label: 'Order', value: sent.sort ?? '-updated_at', options: sorts })}
-${momentInputs({ name: 'as_of', label: 'As of', value: shownMoment(sent.as_of), step: 1, error: messageOf(refusal?.details, 'as_of') })}`,
-  });
-}
-
-function filterField(
-  entry: CatalogEntry,
-  { field, by }: FilterField,
-  sent: Record<string, string>,
-  refusal: Refusal | undefined,
-): Html {
-  const line = (name: string, label: string, type: 'search' | 'date') =>
-    input({ name, label, type, value: sent[name], error: messageOf(refusal?.details, name) });
-  const label = fieldLabel(field);
-  if (by === 'range') {
-    return html`${line(`${field}_from`, `${label}, from`, 'date')}${line(`${field}_to`, `${label}, to`, 'date')}`;
-  }
-  if (!isFlag(entry, field)) return line(field, label, 'search');
-  return select({
-    name: field,
-    label,
-    value: sent[field] ?? '',
-    options: [
-      { value: '', text: 'Any' },
-      { value: 'true', text: 'Yes' },
-      { value: 'false', text: 'No' },
-    ],
-    error: messageOf(refusal?.details, field),
-  });
-}
+import { type TableColumn, table } from '../../components/tables.ts';
+import { bdi, empty, idBeside, leftOut, time, tryAgain } from '../../components/text.ts';
+import { zoneParameter } from '../../components/time.ts';
+import { filteredPath, recordPath, recordsPath } from '../../components/urls.ts';
+import { type RecentSearch, recentSearch, saveSearch, searchParameter } from '../../http/searches.ts';
+import { NAME, namedBy, recordFilter, type Suggestions, suggestedFor } from './listFilter.ts';
+import { readReferredNames, readSuggestions } from './shared.ts';
 
 const RECORDS_A_PAGE = 50;
 
@@ -105,20 +68,38 @@ interface RecordList {
 }
 
 /**
- * Resolves with the records of a kind that a request asks for, most recently changed first; records that they were
- * shown.
+ * Resolves with the records of a kind that a request asks for, most recently changed first, or those with a name; records that they
+ * were shown.
  */
 async function readRecordList(
   ports: QueryPorts,
-  { req, workspace, caller }: Visit,
+  visit: Visit,
   entry: CatalogEntry,
   missedId: string | undefined,
 ): Promise<RecordList> {
-  const { kind: _kind, id: _id, ...sent } = filledQuery(req);
+  const { req, workspace, caller } = visit;
+  const { kind: _kind, id: _id, [searchParameter]: number, ...sent } = filledQuery(req);
   const limits = withoutPage(textsOf({ query: sent }));
+  const named = typeof number === 'string' ? recentSearch(req, workspace, number) : undefined;
   const missed = missedId === undefined ? undefined : missedRecord(entry);
-  const filter = (refusal = missed) =>
-    recordFilter(workspace, entry, { ...limits, ...(missedId && { id: missedId }) }, refusal);
+  const sentName = named && { [NAME]: named.text };
+  const filter = (refusal = missed, suggestions?: Suggestions) =>
+    recordFilter(
+      visit,
+      entry,
+      { ...limits, ...(missedId && { id: missedId }), ...sentName },
+      { refusal, suggestions },
+    );
+  if (number !== undefined && named === undefined)
+    return {
+      body: html`${filter()}${empty('This filter is no longer available. Enter the name again.')}`,
+      status: 200,
+    };
+  if (named !== undefined && namedBy(entry) !== entry)
+    return {
+      body: html`${filter()}${await patientChoice(ports, visit, entry, { limits, named })}`,
+      status: 200,
+    };
   const { as_of: asOf } = limits;
   // As of a time there is one order, whatever the form says.
   const order = asOf === undefined ? {} : { sort: 'created_at' };
@@ -129,29 +110,24 @@ async function readRecordList(
   } as Request['query'];
   try {
     const reading = requestedRecords(ports, { req: { query } }, entry, recordsQuerySchema(entry));
-    const read = reading.then(async ({ request, asked }) => ({
-      ...(await listRecords(ports, workspace, entry, request)),
-      request,
-      asked,
-    }));
+    const read = reading.then((asked) => readPage(ports, workspace, entry, asked, named));
     const found = await unlessBehind(read);
     if (found === undefined) return { body: html`${filter()}${tryAgain(req.originalUrl)}`, status: 503 };
-    const { page, shown, asked } = found;
+    const { page, access, counted } = found;
     const fields = namedFields(entry.kind);
     const { names, accesses } = await readReferredNames(ports, workspace, entry, page.items, fields);
-    const list = { action: 'record.list', kind: entry.kind, query: asked, ...(shown && { shown }) } as const;
-    await recordAccess(ports.eventLog, caller, list, ...accesses);
+    const known = await readSuggestions(ports, workspace, suggestedFor(entry));
+    await recordAccess(ports.eventLog, caller, access, ...accesses, ...known.accesses);
     const { sort = '-updated_at' } = limits;
     const address = (by: string) => listAddress(workspace, entry, { ...limits, sort: by });
-    const counted =
-      asOf === undefined
-        ? await countRecords(ports, kindPartition(workspace, entry.kind), found.request)
-        : undefined;
-    const table = { workspace, entry, records: page.items, names };
-    const body = html`${filter()}
+    const shared = { workspace, entry, records: page.items, names };
+    const isSorted = asOf === undefined && named === undefined;
+    const shown = isSorted ? { ...shared, sorting: { sort, address } } : { ...shared, ...(asOf && { asOf }) };
+    const isNone = named !== undefined && page.items.length === 0;
+    const body = html`${filter(missed, known.suggestions)}
 ${asOf && html`<p>As of ${time(asOf)}, without what has been erased since.</p>`}
 ${page.items.length > 0 && total(counted, entry.kind, entry.plural)}
-${recordTable(asOf === undefined ? { ...table, sorting: { sort, address } } : { ...table, asOf })}
+${isNone ? noneNamed(workspace, entry, { limits, named }) : recordTable(shown)}
 ${leftOut(page.unreadable)}
 ${pageLinks(req, { token: page.next_page_token, by: 'list', isShort: page.items.length === 0, part: 'list' })}`;
     return { body, status: 200 };
@@ -159,6 +135,88 @@ ${pageLinks(req, { token: page.next_page_token, by: 'list', isShort: page.items.
     const refusal = problemOf(error);
     return { body: filter(refusal), status: refusal.status };
   }
+}
+
+/** Resolves with a page of a list, the access to it, and how many records there are, if that is known. Rejects as `listRecords` and `searchRecords` do. */
+async function readPage(
+  ports: QueryPorts,
+  workspace: string,
+  entry: CatalogEntry,
+  { request, asked }: Awaited<ReturnType<typeof requestedRecords>>,
+  named: RecentSearch | undefined,
+) {
+  const { limit, pageToken, filters, since, asOf } = request;
+  if (named === undefined) {
+    const { page, shown } = await listRecords(ports, workspace, entry, request);
+    const counted =
+      asOf === undefined
+        ? await countRecords(ports, kindPartition(workspace, entry.kind), request)
+        : undefined;
+    const list = { action: 'record.list', kind: entry.kind, query: asked, ...(shown && { shown }) } as const;
+    return { page, access: list, counted };
+  }
+  if (asOf !== undefined || since !== undefined)
+    throw validationError([{ field: NAME, message: 'filters only the latest state' }]);
+  const search = { text: named.text, limit, pageToken };
+  const page = await searchList(ports, workspace, entry, { ...search, filters });
+  const access = searchedFor(entry, search, page.items);
+  return { page: { ...page, unreadable: [] }, access, counted: undefined };
+}
+
+/** A name by which a list is filtered, and its other filters. */
+interface NameFilter {
+  limits: Record<string, string>;
+  named: RecentSearch;
+}
+
+/** Patients among whom one is chosen. */
+const MOST_CHOICES = 25;
+
+/** Resolves with the patients that have a name, each of whom leads to their part of a list of encounters; records that they were shown. */
+async function patientChoice(
+  ports: QueryPorts,
+  { req, workspace, caller }: Visit,
+  entry: CatalogEntry,
+  filter: NameFilter,
+): Promise<Html> {
+  const whose = namedBy(entry);
+  const search = { text: filter.named.text, limit: MOST_CHOICES, pageToken: undefined };
+  const found = await unlessBehind(searchList(ports, workspace, whose, search));
+  if (found === undefined) return tryAgain(req.originalUrl);
+  await recordAccess(ports.eventLog, caller, searchedFor(whose, search, found.items));
+  if (found.items.length === 0) return noneNamed(workspace, entry, filter);
+  const columns: TableColumn<RecordView>[] = [
+    {
+      title: whose.title,
+      isHeader: true,
+      cell: ({ id, record }) =>
+        html`<a href="${listAddress(workspace, entry, { ...filter.limits, patient_id: id })}">${bdi(recordName(record) ?? id)}</a>`,
+    },
+    { title: fieldLabel('date_of_birth'), cell: ({ record }) => fieldValue(record.date_of_birth) },
+    { title: 'ID', cell: ({ id }) => idBeside(id) },
+  ];
+  return html`<h2>Choose the patient</h2>
+<div class="dense">${table(pluralTitle(whose), columns, found.items)}</div>
+${found.next_page_token && html`<p class="muted">Only the first ${MOST_CHOICES} are listed. Add a word or the date of birth.</p>`}`;
+}
+
+function searchedFor(
+  { kind }: CatalogEntry,
+  search: Omit<SearchRequest, 'kinds'>,
+  items: readonly RecordView[],
+): AccessRecorded {
+  const things = items.map(({ id }) => ({ kind, id, details: {} }));
+  return searchAccess({ ...search, kinds: [kind] }, kind, things);
+}
+
+/** Returns what may be done where no record of a kind has a name. */
+function noneNamed(workspace: string, entry: CatalogEntry, { limits, named }: NameFilter): Html {
+  return html`<div class="empty"><p>No ${namedBy(entry).plural} match <mark>${bdi(named.text)}</mark>.</p>
+<ul>
+<li>Try fewer words, or only the beginning of a word.</li>
+<li><a href="/dashboard${searchPath(workspace, named.number)}">Search all kinds of records</a></li>
+<li><a href="${listAddress(workspace, entry, limits)}">Show without this name</a></li>
+</ul></div>`;
 }
 
 function missedRecord({ title }: CatalogEntry): Refusal {
@@ -188,10 +246,36 @@ export function recordsRoutes(ports: FindPorts): DashboardRoute[] {
       method: 'get',
       path: '/workspaces/:workspace/records',
       roles: recordReaders,
-      query: ['kind', 'id', ...listParameters, zoneParameter],
+      query: ['kind', 'id', searchParameter, ...listParameters, zoneParameter],
       handle: (visit) => find(ports, visit),
     },
+    { method: 'post', path: '/workspaces/:workspace/records', roles: recordReaders, handle: filtered },
   ];
+}
+
+const filterSchema = z.object({ [NAME]: searchTextSchema });
+
+/** Takes a filter as typed; the address that follows has only a number for the name. */
+async function filtered(visit: Visit): Promise<Reply> {
+  const { req, workspace, form } = visit;
+  const entry = kindOf(form.kind);
+  const names = ['id', ...listParameters, zoneParameter];
+  const isUsual = (name: string, value: string) => name === 'sort' && value === '-updated_at';
+  const sent = names.map((name) => [name, textOf(form, name)] as const);
+  const limits = Object.fromEntries(sent.filter(([name, value]) => value !== '' && !isUsual(name, value)));
+  if (limits.as_of === undefined) delete limits[zoneParameter];
+  const typed = textOf(form, NAME);
+  if (typed === '') return { redirect: filteredPath(workspace, entry.kind, limits) };
+  try {
+    const text = tidied(validate(filterSchema, { [NAME]: typed })[NAME]);
+    const number = saveSearch(req, { workspace, text });
+    const query = { ...limits, [searchParameter]: String(number) };
+    return { redirect: filteredPath(workspace, entry.kind, query) };
+  } catch (error) {
+    const refusal = problemOf(error);
+    const body = recordFilter(visit, entry, { ...limits, [NAME]: typed }, { refusal });
+    return listPage(visit, entry, { body, status: refusal.status });
+  }
 }
 
 async function find(ports: FindPorts, visit: Visit): Promise<Reply> {
@@ -206,14 +290,16 @@ async function find(ports: FindPorts, visit: Visit): Promise<Reply> {
   }
   const list = await readRecordList(ports, visit, entry, sought);
   const isMissed = sought !== undefined && list.status === 200;
+  return listPage(visit, entry, isMissed ? { ...list, status: statusOf.not_found } : list);
+}
+
+function listPage({ workspace }: Visit, entry: CatalogEntry, list: RecordList): Reply {
   const title = pluralTitle(entry);
   const body = html`${breadcrumb([{ text: recordsSection, path: recordsPath(workspace) }])}
 <h1 id="list">${title}</h1>
 ${kinds(workspace, entry)}
 ${list.body}`;
-  return {
-    page: { title, section: recordsSection, status: isMissed ? 404 : list.status, body },
-  };
+  return { page: { title, section: recordsSection, status: list.status, body } };
 }
 
 /** Shows no records until something is searched for. */

@@ -3,7 +3,7 @@ import { statusOf } from '../../../api/server/answer.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
 import { catalogEntry, referredIds } from '../../../domain/records/catalog.ts';
 import { patient } from '../../../domain/records/kinds/patient.ts';
-import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
+import { type CatalogEntry, recordName } from '../../../domain/records/schema/kind.ts';
 import {
   type AccessRecorded,
   recordAccess,
@@ -14,7 +14,7 @@ import type { Readiness } from '../../../modules/readiness/queries.ts';
 import type { CausedFinding, Step } from '../../../modules/readiness/replay.ts';
 import { answerKey } from '../../../modules/readiness/rules/answers.ts';
 import type { HistoryPorts } from '../../../modules/records/queries/history.ts';
-import { type RecordNames, readRecordNames } from '../../../modules/records/queries/lists.ts';
+import { listRecords, type RecordNames, readRecordNames } from '../../../modules/records/queries/lists.ts';
 import type { QueryPorts, RecordView } from '../../../modules/records/queries/records.ts';
 import { readWholeTimeline } from '../../../modules/records/queries/wholeTimeline.ts';
 import { ServiceError } from '../../../platform/errors.ts';
@@ -224,3 +224,31 @@ export async function readNames(
 }
 
 const nobody: RecordNames = { nameOf: () => undefined, fieldsOf: () => undefined, shown: [] };
+
+/** Records of a kind whose names are suggested. */
+const MOST_SUGGESTED = 100;
+
+/** Resolves with the names that fields for records of these kinds suggest, by the kinds of the records; with fewer where a read model is behind. */
+export async function readSuggestions(
+  ports: QueryPorts,
+  workspace: string,
+  entries: readonly CatalogEntry[],
+) {
+  const suggestions = new Map<string, { value: string; text: string }[]>();
+  const accesses: AccessRecorded[] = [];
+  for (const entry of entries) {
+    const request = { limit: MOST_SUGGESTED, pageToken: undefined, sort: '-updated_at' } as const;
+    const list = await unlessBehind(listRecords(ports, workspace, entry, request));
+    if (list === undefined || list.page.items.length === 0) continue;
+    const options = list.page.items.map(({ id, record }) => ({ value: id, text: recordName(record) ?? id }));
+    suggestions.set(entry.kind, options);
+    const query = { fields: 'name', limit: MOST_SUGGESTED };
+    accesses.push({
+      action: 'record.list',
+      kind: entry.kind,
+      query,
+      ...(list.shown && { shown: list.shown }),
+    });
+  }
+  return { suggestions, accesses };
+}

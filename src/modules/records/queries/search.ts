@@ -13,15 +13,17 @@ import {
 import { catalogEntry } from '../../../domain/records/catalog.ts';
 import type { DocumentState } from '../../../domain/records/document.ts';
 import type { RecordState } from '../../../domain/records/fold.ts';
-import { recordName } from '../../../domain/records/schema/kind.ts';
+import { type CatalogEntry, recordName } from '../../../domain/records/schema/kind.ts';
 import {
   dateTerm,
   dayIn,
   distinguishingFields,
+  type Filter,
   fieldsFoundBy,
   initialTerm,
   isYear,
   joinedWord,
+  passes,
   wholeTerm,
   wordsOf,
 } from '../../../domain/records/searchIndex.ts';
@@ -34,7 +36,7 @@ import {
   type PageRequest,
   type TokenScope,
 } from './paging.ts';
-import type { QueryPorts } from './records.ts';
+import { type QueryPorts, type RecordView, toRecordView } from './records.ts';
 
 /**
  * What a search is for, as far as the form of its words shows: a date, a number, something with digits as in ids, or
@@ -195,11 +197,36 @@ export interface Found {
  * within each, those whose searchable content changed last come first. A page may have fewer than `limit` and still
  * have a token. Rejects with `unavailable`, and with `validation_failed` for an invalid token.
  */
-export async function searchRecords(
+export function searchRecords(
+  ports: QueryPorts,
+  workspace: string,
+  request: SearchRequest,
+): Promise<Page<Found>> {
+  return foundPage(ports, workspace, request, (stream, state, matched, words) => {
+    const { version, createdAt: created_at, updatedAt: updated_at } = state;
+    return { ...shownOf(stream, state, words), matched, version, created_at, updated_at };
+  });
+}
+
+/** Resolves with the records of a kind that such a search finds, as a list has them, without those that do not pass its filters. */
+export function searchList(
+  ports: QueryPorts,
+  workspace: string,
+  { kind }: CatalogEntry,
+  { filters = [], ...request }: Omit<SearchRequest, 'kinds'> & { filters?: readonly Filter[] | undefined },
+): Promise<Page<RecordView>> {
+  return foundPage(ports, workspace, { ...request, kinds: [kind] }, (_stream, state) =>
+    'fields' in state && passes(filters, state.fields) ? toRecordView(state) : undefined,
+  );
+}
+
+/** Resolves with a page of what a search finds, each as `itemOf` returns it. */
+async function foundPage<Item>(
   ports: QueryPorts,
   workspace: string,
   { text, kinds, limit, pageToken }: SearchRequest,
-): Promise<Page<Found>> {
+  itemOf: (stream: string, state: Findable, matched: Match, words: Words) => Item | undefined,
+): Promise<Page<Item>> {
   const scope = ['search', workspace, text, kinds];
   let place: Place | undefined = pageToken === undefined ? { tier: 0 } : placeOf(pageToken, scope);
   const patterns = patternsOf(text);
@@ -208,7 +235,7 @@ export async function searchRecords(
     return partitions.length === 0 ? [] : [{ model, partitions }];
   });
   for (const { model } of searched) await caughtUp(ports, model, 'search', { refusesEarly: true });
-  const found: { item: Found; place: Place }[] = [];
+  const found: { item: Item; place: Place }[] = [];
   for (let scanned = 0; place !== undefined && found.length <= limit && scanned < MAX_SCANNED; ) {
     const { tier, below }: Place = place;
     const matched = matches[tier] as Match;
@@ -222,7 +249,9 @@ export async function searchRecords(
       const known = new Set(terms);
       if (better.some((ofBetter) => hasTerms(known, ofBetter))) continue;
       if (words.length > MAX_SEARCHED && !hasTerms(known, words)) continue;
-      for (const item of itemsOf(row, matched, words)) found.push({ item, place: { tier, below: since } });
+      const state = bodyOf<Findable>(row);
+      const item = state && itemOf(row.id, state, matched, words);
+      if (item !== undefined) found.push({ item, place: { tier, below: since } });
     }
     scanned += rows.length;
     place = rows.length < most ? nextTier(tier) : { tier, below: rows.at(-1)?.search?.since };
@@ -279,13 +308,6 @@ function nextTier(tier: number): Place | undefined {
 function placeOf(token: string, scope: TokenScope): Place {
   const [, tier, rest] = /^([0-2])\.([\w-]+)$/.exec(token) ?? [];
   return { tier: Number(tier), below: decodeToken(rest ?? '', [scope, Number(tier)]) };
-}
-
-function itemsOf(row: Row<Findable | Incomplete>, matched: Match, words: Words): Found[] {
-  const state = bodyOf<Findable>(row);
-  if (state === undefined) return [];
-  const { version, createdAt: created_at, updatedAt: updated_at } = state;
-  return [{ ...shownOf(row.id, state, words), matched, version, created_at, updated_at }];
 }
 
 function shownOf(
