@@ -66,26 +66,32 @@ onEmbeddedEngines((start) => {
     expect(before).toContain('<strong><bdi>Test key</bdi></strong>');
     const patient = `href="/dashboard${pathOf('patients', claim.patient)}`;
     expect(before).toContain(`${patient}?version=1">Patient, version 1</a>`);
-    expect(before).toContain('Nothing in the claim has changed since.');
+    expect(before).toContain('Nothing in the claim has changed since it was billed.');
     expect(before).not.toContain(button(claim));
+    const { city } = claim.patient;
     const since = await movePatient(claim);
     let after = '';
     const accesses = await accessesBy(service, async () => {
       expect(await appendedBy(service, async () => (after = await show(pageOf(claim))))).toEqual([]);
     });
     expect(after).toContain('What the claim contains has not changed since the encounter was billed');
-    expect(after).toContain(`Patient: City (<a ${patient}/compare?from=1&amp;to=2">versions 1 and 2</a>)`);
+    const [, was, is, link] =
+      /<dt>Patient: City<\/dt>\s*<dd><del><bdi>(.*?)<\/bdi><\/del>.*?<ins><bdi>(.*?)<\/bdi><\/ins> (<a.*?<\/a>)/s.exec(
+        after,
+      ) ?? [];
+    expect([was, is]).toEqual([city, expect.stringContaining('Lincoln')]);
+    expect(link).toBe(`<a ${patient}/compare?from=1&amp;to=2">Versions 1 and 2</a>`);
     expect(after).toContain(button(claim));
     const { shown } = accesses.find(({ action }) => action === 'record.readiness') ?? {};
     const kinds = (shown as unknown as DisclosedRange).things?.map(({ kind }) => kind);
     expect(kinds?.toSorted()).toEqual(['encounter', 'facility', 'patient', 'payer', 'provider']);
     // As it was, it can be read, and not judged.
     const then = await show(`${pageOf(claim)}?as_of=${since}`);
-    expect(then).toContain('versions 1 and 2</a>');
+    expect(then).toContain('Versions 1 and 2</a>');
     expect(then).not.toContain(button(claim));
     // Where the rule is off, the difference is there all the same.
     await inWorkspace(service, 'readiness', 'set', 'changed_after_billing', 'off');
-    expect(await show(pageOf(claim))).toContain('versions 1 and 2</a>');
+    expect(await show(pageOf(claim))).toContain('Versions 1 and 2</a>');
     await inWorkspace(service, 'readiness', 'set', 'changed_after_billing', 'default');
   });
 
@@ -101,7 +107,7 @@ onEmbeddedEngines((start) => {
       { action: 'record.list', kind: 'encounter', query: { fields: 'name' } },
       { action: 'record.list', kind: 'patient', query: { fields: 'name' } },
     ]);
-    expect(question).toContain('versions 1 and 2</a>');
+    expect(question).toContain('Versions 1 and 2</a>');
     const reason = phi('Accepted as it was');
     await movePatient(claim);
     const refused = await appendedBy(service, async () => {
@@ -117,7 +123,7 @@ onEmbeddedEngines((start) => {
       question = late.text;
     });
     expect(refused).toEqual([]);
-    expect(question).toContain('versions 1 and 3</a>');
+    expect(question).toContain('Versions 1 and 3</a>');
     const events = await changesBy(service, async () => {
       for (const _ of ['first', 'again']) {
         expect(await answer(claim, reason, versionsIn(question))).toMatchObject({

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -80,6 +81,16 @@ test(
     await page.getByRole('heading', { level: 1, name: /^Document .+\.(?:pdf|docx)$/ }).waitFor();
     expect(await page.locator('tbody th').allInnerTexts()).toEqual(['2', '1']);
     expect(await page.getByRole('row').nth(1).innerText()).toContain(filename);
+    expect(await textOf(page.locator('.record-facts'))).toMatch(
+      new RegExp(`^Lab results \\d+ B ID ${documentId} Version 2 Last change`),
+    );
+    const [latest] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download', exact: true }).click(),
+    ]);
+    expect(await readFile(await latest.path())).toEqual(second);
+    await page.locator('summary', { hasText: filename }).first().click();
+    await page.getByText(createHash('sha256').update(second).digest('hex')).waitFor();
     await expectAccessible(page);
     await takePictures(page, 'record-document');
     const [download] = await Promise.all([

@@ -124,11 +124,16 @@ test(
     expect(await certified()).toBe(3);
     await showsErased(path);
     expect(await certified()).toBe(4);
+    expect(await textOf(page.locator('main'))).toContain(
+      `Patient ${patient.id}, with 1 encounter and 2 documents, was permanently removed`,
+    );
     await showsErased(`${encounterPath}/documents`);
     const documentPath = `${encounterPath}/documents/${encodeURIComponent(document)}`;
     expect((await records.show(documentPath))?.status()).toBe(410);
     await page.getByText('This document was erased').waitFor();
-    expect(await textOf(page.getByRole('row', { name: 'erased' }))).toMatch(byAdmin());
+    expect(await textOf(page.getByRole('row', { name: 'erased' }))).toMatch(
+      new RegExp(`erased .* UTC ${admin.name} \\(user\\) Reason: ${REASON}`),
+    );
     await expectAccessible(page);
     await takePictures(page, 'record-erased-document');
     const download = await page.request.get(`/dashboard${documentPath}/download`);

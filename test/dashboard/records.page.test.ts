@@ -6,6 +6,7 @@ import {
   startRecordsPages,
   type TestDashboard,
   takePictures,
+  textOf,
 } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
@@ -43,6 +44,9 @@ describe('finding a record', () => {
     await service.post('/integration/patients', patient);
     const accesses = await accessesBy(service, async () => {
       await records.show(records.root);
+      expect(await textOf(page.locator('.tiles'))).toMatch(
+        /^Patients [1-9]\d* Encounters \d+ Payers [1-9]\d* Providers \d+ Facilities \d+$/,
+      );
       await page.getByRole('link', { name: 'Payers' }).click();
       await page.getByRole('link', { name: payer.id }).waitFor();
       expect(await page.getByRole('row', { name: payer.id }).innerText()).toContain(payer.name);

@@ -58,6 +58,8 @@ test('an app is set up on the account’s page; then a sign-in takes its code', 
   const theirs = await tests.dashboard.open('/account');
   await signIn(theirs, user);
   expect(await heading(theirs)).toBe('Enter the code');
+  await theirs.getByText(user.name).waitFor();
+  expect(await theirs.evaluate('document.activeElement.name')).toBe('code');
   await expectAccessible(theirs);
   await takePictures(theirs, 'sign-in-code');
   const signedIn = await tests.events(async () => {

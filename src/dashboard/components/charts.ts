@@ -134,6 +134,10 @@ export function stateStrip(good: string, bad: string, parts: readonly StripPart[
 /** Returns how many items a list has, named in the singular or the plural; nothing where that is not known. */
 export function total(known: Total | undefined, one: string, many: string): Html {
   if (known === undefined) return html``;
-  const { count, isMore } = known;
-  return html`<p class="muted">${count.toLocaleString('en-US')}${isMore && '+'} ${count === 1 ? one : many}</p>`;
+  return html`<p class="muted">${totalText(known)} ${known.count === 1 ? one : many}</p>`;
+}
+
+/** Returns how many there are: `1,000+` where there are more than were counted. */
+export function totalText({ count, isMore }: Total): string {
+  return `${count.toLocaleString('en-US')}${isMore ? '+' : ''}`;
 }

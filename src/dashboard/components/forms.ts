@@ -44,6 +44,8 @@ interface Field {
 export interface InputField extends Field {
   type?: 'text' | 'password' | 'email' | 'url' | 'number' | 'datetime-local' | 'search' | 'date';
   isRequired?: boolean;
+  /** Whether people type into it first, unless something is wrong. */
+  hasFocus?: boolean;
   autocomplete?: string;
   placeholder?: string;
   min?: number;
@@ -71,11 +73,22 @@ function typedInto(name: string): string[] | undefined {
 
 /** Returns a single-line input with its label, hint and message. */
 export function input(field: InputField): Html {
-  const { name, label, type = 'text', isRequired, autocomplete, placeholder, min, step, suggestions } = field;
+  const {
+    name,
+    label,
+    type = 'text',
+    isRequired,
+    hasFocus,
+    autocomplete,
+    placeholder,
+    min,
+    step,
+    suggestions,
+  } = field;
   const value = (type === 'password' ? undefined : typedInto(name)?.[0]) ?? field.value ?? '';
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<input id="${name}" name="${name}" type="${type}" value="${value}"${isRequired && html` required`}${
+<input id="${name}" name="${name}" type="${type}" value="${value}"${isRequired && html` required`}${hasFocus && html` autofocus`}${
     autocomplete && html` autocomplete="${autocomplete}"`
   }${placeholder && html` placeholder="${placeholder}"`}${min !== undefined && html` min="${min}"`}${
     step !== undefined && html` step="${step}"`
@@ -222,14 +235,9 @@ ${input({
 /** Returns the field for the code of an authenticator app. */
 export function codeField({
   name = 'code',
-  hint,
-  error,
-}: {
-  name?: string;
-  hint: HtmlValue;
-  error?: string | undefined;
-}): Html {
-  return input({ name, label: 'Code', isRequired: true, autocomplete: 'one-time-code', hint, error });
+  ...field
+}: Pick<InputField, 'hint' | 'error' | 'hasFocus'> & { name?: string }): Html {
+  return input({ name, label: 'Code', isRequired: true, autocomplete: 'one-time-code', ...field });
 }
 
 export interface Confirmation {

@@ -182,7 +182,7 @@ ${around.sessionSeconds !== undefined && sessionEnd(around.sessionSeconds)}
 ${around.user && side(around.user, around, section)}
 <main id="main" tabindex="-1">
 ${around.reason !== undefined && statedLine(around.reason, around)}
-${helpLine(around.route)}
+${helpLine(around.route, page)}
 <div role="status">${around.notices.map((text) => html`<p class="notice">${text}</p>`)}</div>
 ${body}
 </main>

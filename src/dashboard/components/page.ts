@@ -162,8 +162,13 @@ export interface Visit {
   notice(text: string): void;
 }
 
+/** A line about a page, and the document and heading that have more. */
+export type Help = readonly [line: string, document: string, heading?: string];
+
 export interface Page {
   title: string;
+  /** Default: that of the route (`pageHelp`). */
+  help?: Help;
   /** The entry of the menu to which the page belongs, by its name. */
   section?: string;
   body: Html;

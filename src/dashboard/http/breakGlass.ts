@@ -2,7 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { ServiceError } from '../../platform/errors.ts';
 import { formError, input } from '../components/forms.ts';
+import { titleOf } from '../components/labels.ts';
 import { type DashboardRoute, html, type Page, type Refusal, type Visit } from '../components/page.ts';
+import { kindOf } from '../components/recordTable.ts';
+import { code as codeText } from '../components/text.ts';
 
 /** How long a record stays open, in milliseconds. */
 const OPEN_MS = 30 * 60_000;
@@ -65,19 +68,19 @@ export function breakGlassPage(visit: Visit, { code, message }: ServiceError, re
   const { kinds, id } = placeOf(visit);
   const path = `/dashboard/workspaces/${workspace}/records/${kinds}/${encodeURIComponent(id)}/break-glass`;
   return {
-    title: 'Not allowed',
+    title: 'Open this record with a reason?',
+    help: ['Only for emergencies.', 'guides/dashboard', 'break-glass'],
     status: refusal?.status ?? 403,
     error: new ServiceError(code, message),
-    body: html`<h1>Not allowed</h1>
-<p>${message}</p>
-<h2>Open this record with a reason</h2>
-<p>In an emergency, you can open this one record for ${OPEN_MS / 60_000} minutes. The audit trail records the reason under your name, and those responsible for the workspace are notified.</p>
+    body: html`<h1>Open this record with a reason?</h1>
+<p class="record-facts"><span>${titleOf(kindOf(kinds).kind)}</span> <span>ID ${codeText(id)}</span></p>
+<p>${message} In an emergency, you can open this one record for ${OPEN_MS / 60_000} minutes: the audit trail keeps your name and reason, and those responsible for the workspace are notified.</p>
 ${formError(refusal)}
 <form method="post" action="${path}">${csrf}
 ${input({
   ...{ name: 'reason', label: 'Reason', isRequired: true, autocomplete: 'off' },
   error: refusal?.details[0]?.message,
-  hint: 'Do not identify anyone: the reason is kept permanently.',
+  hint: 'For example, “on call in the emergency room”. Do not identify the patient: the reason is kept permanently.',
 })}
 <div class="actions"><button type="submit" class="danger">Open record</button>
 <a role="button" class="outline secondary" href="/dashboard">Cancel</a></div>

@@ -28,7 +28,7 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { userFacts } from '../components/people.ts';
-import { code } from '../components/text.ts';
+import { bdi, code } from '../components/text.ts';
 import {
   browsersOf,
   continueSession,
@@ -274,7 +274,8 @@ export function secondStepRoutes(ports: SignInPorts): DashboardRoute[] {
       path: signInCodePath,
       roles: 'public',
       async handle(visit) {
-        return secondStepOf(visit.req, ports.users) ? { page: codePage(visit) } : { redirect: '/sign-in' };
+        const step = secondStepOf(visit.req, ports.users);
+        return step ? { page: codePage(visit, step.user) } : { redirect: '/sign-in' };
       },
     },
     {
@@ -296,7 +297,7 @@ export function secondStepRoutes(ports: SignInPorts): DashboardRoute[] {
           return reply;
         } catch (error) {
           if (!isSignInRefusal(error)) throw error;
-          return { page: codePage(visit, error) };
+          return { page: codePage(visit, user, error) };
         }
       },
     },
@@ -312,17 +313,17 @@ function noticeOfRecovery({ users }: SignInPorts, { notice }: Visit, id: string,
   );
 }
 
-function codePage({ csrf }: Visit, error?: ServiceError): Page {
+function codePage({ csrf }: Visit, { name }: User, error?: ServiceError): Page {
   return {
     title: 'Enter the code',
     ...(error && { status: statusOf[error.code], error }),
     body: html`<h1>Enter the code</h1>
+<p>You are signing in as <strong>${bdi(name)}</strong>. <a href="/dashboard/sign-in">Not you?</a></p>
 ${formError(error?.message)}
 <form method="post" action="/dashboard${signInCodePath}">${csrf}
-${codeField({ hint: 'The six-digit code from your authenticator app, or one of your recovery codes.' })}
+${codeField({ hint: 'Six digits from your authenticator app, or a recovery code.', hasFocus: true })}
 <button type="submit">Sign in</button>
 </form>
-<p class="muted">If you have neither the app nor the codes, ask an administrator to reset two-factor sign-in.</p>
-<p><a href="/dashboard/sign-in">Start over</a></p>`,
+`,
   };
 }

@@ -22,6 +22,8 @@ import {
   textOf,
   type Visit,
 } from '../components/page.ts';
+import { roleList } from '../components/people.ts';
+import { bdi } from '../components/text.ts';
 import {
   browsersOf,
   clearCookie,
@@ -69,12 +71,12 @@ export function invitationRoutes(ports: SignInPorts): DashboardRoute[] {
   ];
 }
 
-function invitationPage({ csrf }: Visit, { name }: User, token: string, refusal?: Refusal): Page {
+function invitationPage({ csrf }: Visit, { name, roles }: User, token: string, refusal?: Refusal): Page {
   return {
     title: 'Choose a password',
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Choose a password</h1>
-<p>You sign in as <strong>${name}</strong>. This link works once.</p>
+<p>You sign in as <strong>${bdi(name)}</strong>, with the role ${roleList(roles)}.</p>
 ${formError(refusal)}
 <form method="post" action="/dashboard/invitation">${csrf}<input type="hidden" name="token" value="${token}">
 <input type="hidden" name="username" value="${name}" autocomplete="username">
@@ -172,7 +174,7 @@ ${
 ${req.session?.typedForm && html`<p class="notice">Your session has ended, so nothing was changed. Sign in again to return to the form.</p>`}
 ${formError(error)}
 <form method="post" action="/dashboard/sign-in">${csrf}<input type="hidden" name="next" value="${target}">
-${input({ name: 'name', label: 'Name', value: name, isRequired: true, autocomplete: 'username' })}
+${input({ name: 'name', label: 'Name', value: name, isRequired: true, hasFocus: true, autocomplete: 'username' })}
 ${input({ name: 'password', label: 'Password', type: 'password', isRequired: true, autocomplete: 'current-password' })}
 <button type="submit">Sign in</button>
 </form>
@@ -356,6 +358,7 @@ ${input({
   label: 'Name',
   value: name,
   isRequired: true,
+  hasFocus: true,
   autocomplete: 'username',
   hint: 'You sign in with this name. Usually your email address.',
   error,

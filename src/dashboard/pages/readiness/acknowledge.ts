@@ -59,10 +59,12 @@ ${input({
   autocomplete: 'off',
 })}`;
   const isPossible = changesSince(readiness).length > 0;
+  const { called, breadcrumb } = await readCalled(ports, visit, readiness.encounter);
   return {
     title: 'Acknowledge these changes?',
     section: recordsSection,
-    text: html`${(await readCalled(ports, visit, readiness.encounter)).called}. Changes made after the encounter was billed are a finding until it is billed again, or until somebody says why no new claim is needed. Later changes are a new finding.`,
+    breadcrumb,
+    text: html`Encounter of ${called}. The claim need not be sent again if you say why; later changes are a new finding.`,
     fields: html`${billed ?? html`<p>It has not been billed.</p>`}
 ${isPossible && fields}`,
     button: isPossible ? 'Acknowledge changes' : undefined,

@@ -21,7 +21,7 @@ import {
   type Visit,
 } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
-import { kindOf, recordsSection } from '../../components/recordTable.ts';
+import { kindOf, recordCrumbs, recordsSection } from '../../components/recordTable.ts';
 import { definitionList, table } from '../../components/tables.ts';
 import { bdi, code, time } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
@@ -43,7 +43,8 @@ export function recordCertificateRoutes(ports: CertificatePorts): DashboardRoute
 
 /** Rejects with `not_found`, `unavailable`, and `conflict` where the process has no signing key. */
 async function certificateOf(ports: CertificatePorts, { req, workspace, caller }: Visit) {
-  const { kind, title } = kindOf(req.params.kind);
+  const entry = kindOf(req.params.kind);
+  const { kind, title } = entry;
   const id = pathId(req, 'id', title);
   const erasure = await erasureOf(ports, recordStream(workspace, kind, id));
   if (erasure === undefined) throw new ServiceError('not_found', `There is no erased ${kind} with this ID.`);
@@ -65,18 +66,19 @@ async function certificateOf(ports: CertificatePorts, { req, workspace, caller }
     record_id: id,
     query: { certificate: true },
   });
-  return { kind, title, id, certificate };
+  return { entry, id, certificate };
 }
 
 async function download(ports: CertificatePorts, visit: Visit): Promise<Reply> {
-  const { kind, certificate } = await certificateOf(ports, visit);
+  const { entry, certificate } = await certificateOf(ports, visit);
   const body = Readable.from([`${JSON.stringify(certificate, undefined, 2)}\n`]);
-  return { download: { type: 'application/json', name: `erasure-${kind}.json`, body } };
+  return { download: { type: 'application/json', name: `erasure-${entry.kind}.json`, body } };
 }
 
 async function certificatePage(ports: CertificatePorts, visit: Visit): Promise<Reply> {
   const { workspace, user, requestId } = visit;
-  const { kind, title, id, certificate } = await certificateOf(ports, visit);
+  const { entry, id, certificate } = await certificateOf(ports, visit);
+  const { kind, title } = entry;
   const own = certificate.tombstones.filter(
     ({ event }) => event.stream === recordStream(workspace, kind, id),
   );
@@ -89,19 +91,18 @@ async function certificatePage(ports: CertificatePorts, visit: Visit): Promise<R
     ...{ version: event.revision + 1, eventId: event.id, leaf },
     ...{ size: head.size, root: head.root, keyId: certificate.key_id },
   });
-  const body = html`<div class="paper">
-<p class="actions"><a role="button" class="outline secondary" href="${path}">Back</a>
-<a role="button" class="outline" href="${path}/certificate/download" download>Download signed certificate (JSON)</a>
-<button type="button" data-print hidden>Print or save as PDF</button></p>
-<h1>Certificate of erasure</h1>
-<p>All data of the ${kind} below, and of what was erased with it, was permanently removed from Chartledger.</p>
+  const body = html`${recordCrumbs(workspace, entry, { id, name: undefined })}
+<div class="paper">
+<div class="record-heading"><h1>Certificate of erasure</h1>
+<div class="actions"><button type="button" data-print hidden>Print or save as PDF</button>
+<a role="button" class="outline secondary" href="${path}/certificate/download" download>Download signed certificate</a></div></div>
+<p>${title} ${code(id)}${withIt(kind, certificate)} permanently removed from Chartledger.</p>
 ${definitionList([
-  [`${title} ID`, code(id)],
-  ['Workspace', code(workspace)],
   ['Erased', time(event.recordedAt)],
   ['By', who({ ...principal, name: ports.names.nameOf(principal) ?? null })],
   ['Reason', bdi(dataAs<RecordErased>(event.data).reason)],
-  ['Bytes in the stores', bytesText(certificate)],
+  ['Workspace', code(workspace)],
+  ['Left in files', bytesText(certificate)],
 ])}
 <h2>What was erased</h2>
 ${erasedTable(certificate)}
@@ -121,7 +122,8 @@ ${definitionList([
 </ol>
 ${footer}
 </div>`;
-  return { page: { title: 'Certificate of erasure', section: recordsSection, body } };
+  const help = ['The signed file is the proof.', 'guides/erase-a-patient', 'what-it-proves'] as const;
+  return { page: { title: 'Certificate of erasure', help, section: recordsSection, body } };
 }
 
 type Proven = ErasureCertificate['tombstones'][number];
@@ -130,10 +132,14 @@ function erasedTable({ tombstones }: ErasureCertificate): Html {
   return table<Proven>(
     'What was erased',
     [
-      { title: 'What', isHeader: true, cell: ({ event: { stream } }) => titleOf(kindOfStream(stream)) },
-      { title: 'ID', cell: ({ event: { stream } }) => code(idOf(stream)) },
+      {
+        title: 'What',
+        isHeader: true,
+        cell: ({ event: { stream } }) => html`${titleOf(kindOfStream(stream))} ${code(idOf(stream))}`,
+      },
       {
         title: 'Versions',
+        isNumber: true,
         cell: ({ event }) => event.revision + 1 - dataAs<RecordErased>(event.data).parts,
       },
       { title: 'Erased', cell: ({ event }) => time(event.recordedAt) },
@@ -146,12 +152,22 @@ function erasedTable({ tombstones }: ErasureCertificate): Html {
   );
 }
 
+/** Returns how many encounters and documents were erased with a record of the kind `own`, and the verb. */
+function withIt(own: string, { tombstones }: ErasureCertificate): string {
+  const kinds = tombstones.map(({ event: { stream } }) => kindOfStream(stream));
+  const counts = [...Map.groupBy(kinds, (kind) => kind)]
+    .map(([kind, { length }]) => ({ kind, length: kind === own ? length - 1 : length }))
+    .filter(({ length }) => length > 0)
+    .map(({ kind, length }) => `${length.toLocaleString('en-US')} ${length === 1 ? kind : `${kind}s`}`);
+  return counts.length === 0 ? ' was' : `, with ${counts.join(' and ')}, was`;
+}
+
 function idOf(stream: string): string {
   return kindOfStream(stream) === 'document' ? documentIdsOf(stream).documentId : recordIdOf(stream);
 }
 
 function bytesText({ bytes, created_at }: ErasureCertificate): Html {
-  if (bytes?.erased) return html`none left in any file, as of ${time(created_at)}`;
+  if (bytes?.erased) return html`nothing, as of ${time(created_at)}`;
   const nodes = bytes?.nodes ?? [];
   return html`being removed${nodes.length > 0 && ` on ${nodes.join(', ')}`}, as of ${time(created_at)}`;
 }

@@ -16,7 +16,9 @@ import {
   type Visit,
 } from '../../components/page.ts';
 import { kindOf, recordsSection } from '../../components/recordTable.ts';
-import { copyPath } from '../../components/urls.ts';
+import { definitionList } from '../../components/tables.ts';
+import { code } from '../../components/text.ts';
+import { copyPath, recordPath } from '../../components/urls.ts';
 import { copiedPatientPage } from './copiedPatient.ts';
 import { type ErasedPorts, orErased, readCalled } from './shared.ts';
 
@@ -48,16 +50,26 @@ async function copyForm(ports: CopyPagePorts, visit: Visit): Promise<Reply> {
   const signs = (await ports.evidence.signingKey()) !== undefined;
   const body = html`${breadcrumb}
 <h1>Copy for the patient</h1>
-<p>Everything that is stored of the patient ${called}: the record, patients merged into it, encounters, and documents as they were received. The ZIP has a page to read and print, the same as JSON and as a FHIR R4 Bundle, and ${signs ? 'a signed manifest' : 'no manifest, because this process does not have the signing key'}. Individuals have a right to it under 45 CFR 164.524.</p>
-<p>The audit trail records the copy as a disclosure to the individual.</p>
+<p>A ZIP with everything that is stored of ${called}: the record, patients merged into it, encounters and documents. Individuals have a right to it under 45 CFR 164.524.</p>
+${definitionList([
+  ['To read and print', code('patient.html')],
+  ['Documents as received', code('documents/')],
+  ['For programs', code('patient.json')],
+  ['For apps and other providers', html`${code('fhir-bundle.json')} (FHIR R4)`],
+  [
+    'Proof of origin',
+    signs ? html`${code('manifest.json')}, signed` : 'none: this process does not have the signing key',
+  ],
+])}
 <form method="post" action="/dashboard${copyPath(workspace, id)}">${csrf}
 ${input({
   name: 'recipient',
   label: 'Recipient',
-  hint: 'Only if somebody else receives it on the patient’s behalf. Disclosure reports name them.',
+  hint: 'Only if somebody else receives it on the patient’s behalf. The audit trail records the copy as a disclosure.',
   autocomplete: 'off',
 })}
-<div class="actions"><button type="submit">Download copy</button></div></form>`;
+<div class="actions"><button type="submit">Download copy</button>
+<a role="button" class="outline secondary" href="/dashboard${recordPath(workspace, patient.kind, id)}">Cancel</a></div></form>`;
   return { page: { title: 'Copy for the patient', section: recordsSection, body } };
 }
 

@@ -23,7 +23,7 @@ import { type QueryPorts, readRecord } from '../../../modules/records/queries/re
 import type { DocumentStore } from '../../../storage/documentStore.ts';
 import { total } from '../../components/charts.ts';
 import { handedOut, handedOutForm, select } from '../../components/forms.ts';
-import { origin } from '../../components/history.ts';
+import { originNote } from '../../components/history.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
@@ -35,6 +35,7 @@ import {
   type Visit,
 } from '../../components/page.ts';
 import { pageLinks } from '../../components/paging.ts';
+import { who } from '../../components/people.ts';
 import { documentTable, erasedBanner, fileSize } from '../../components/records.ts';
 import {
   momentParameters,
@@ -43,8 +44,8 @@ import {
   recordsSection,
   unlessBehind,
 } from '../../components/recordTable.ts';
-import { table } from '../../components/tables.ts';
-import { badge, bdi, code, leftOut, tryAgain } from '../../components/text.ts';
+import { type TableColumn, table } from '../../components/tables.ts';
+import { badge, bdi, code, leftOut, time, tryAgain, wholeOnHovering } from '../../components/text.ts';
 import { documentsPath } from '../../components/urls.ts';
 import { readHead } from './head.ts';
 import { type ErasedPorts, orErased, readNames } from './shared.ts';
@@ -147,15 +148,17 @@ async function historyPage(ports: DocumentPagePorts, visit: Visit): Promise<Repl
     ...accesses,
   );
   const path = `/dashboard${documentsPath(workspace, name.encounterId, name.documentId)}`;
-  const [newest] = items;
+  const latest = request.pageToken === undefined ? items[0] : undefined;
   const filename = items.find((version) => version.filename)?.filename;
-  const erasedAt = newest?.reason === undefined ? undefined : newest.recorded_at;
+  const erasedAt = items[0]?.reason === undefined ? undefined : items[0].recorded_at;
   const body = html`${recordCrumbs(workspace, encounter, { id: name.encounterId, name: called })}
-<h1>Document ${filename && bdi(filename)}</h1>
-<p class="record-facts"><span>ID ${code(name.documentId)}</span></p>
+<div class="record-heading"><h1>Document ${filename && bdi(filename)}</h1>
+${latest && fileActions(path, latest)}</div>
+${documentFacts(name, latest)}
 ${erasedAt && erasedBanner('document', erasedAt)}
+${latest?.type === 'DocumentRemoved' && removedBanner(latest)}
 ${previewed(path, items, req.query.preview)}
-<h2>Timeline</h2>
+<h2>Versions</h2>
 ${versionTable(workspace, path, items)}
 ${visit.may(recordReaders) && downloadForm(visit, path, items)}
 ${pageLinks(req, { token: next_page_token })}`;
@@ -164,40 +167,73 @@ ${pageLinks(req, { token: next_page_token })}`;
   };
 }
 
-const whatWasDone: Record<DocumentVersion['type'], string> = {
-  DocumentUploaded: 'uploaded',
-  DocumentRemoved: 'removed',
-  DocumentErased: 'erased',
+/** Returns what can be done with the latest version. */
+function fileActions(path: string, { version, content_type, content_available }: DocumentVersion): Html {
+  if (!content_available) return html``;
+  return html`<div class="actions"><a role="button" href="${path}/download?version=${version}">Download</a>
+${
+  content_type === documentFormats.pdf &&
+  html`<a role="button" class="outline secondary" href="${path}?preview=${version}#preview">Preview</a>`
+}</div>`;
+}
+
+/** `latest` is left out where older versions are shown. */
+function documentFacts({ documentId }: DocumentName, latest: DocumentVersion | undefined): Html {
+  const { category, size, version, recorded_at } = latest ?? {};
+  return html`<p class="record-facts">${category && html`<span>${fieldLabel(category)}</span>`} ${
+    typeof size === 'number' && html`<span>${fileSize(size)}</span>`
+  } <span>ID ${code(documentId)}</span> ${version && html`<span>Version ${version}</span>`} ${
+    recorded_at && html`<span>Last change ${time(recorded_at)}</span>`
+  }</p>`;
+}
+
+function removedBanner({ recorded_at, principal }: DocumentVersion): Html {
+  return html`<p class="banner"><strong>This document was removed</strong> on ${time(recorded_at)} by ${who(principal)}. Its versions can be downloaded for as long as their content is kept.</p>`;
+}
+
+const whatWasDone: Record<DocumentVersion['type'], HtmlValue> = {
+  DocumentUploaded: 'Uploaded',
+  DocumentRemoved: badge('removed', 'bad'),
+  DocumentErased: badge('erased', 'bad'),
 };
 
 function versionTable(workspace: string, path: string, versions: readonly DocumentVersion[]): Html {
-  return table(
-    'Versions of the document',
-    [
-      {
-        title: 'Version',
-        isHeader: true,
-        cell: ({ version }) => html`<span class="row-title">Version </span>${version}`,
-      },
-      {
-        title: 'Action',
-        cell: ({ type }) => badge(whatWasDone[type], type === 'DocumentUploaded' ? 'good' : 'bad'),
-      },
-      { title: 'When, by whom', cell: (version) => origin(workspace, version) },
-      { title: 'File', cell: file },
-      {
-        title: 'Download',
-        isTitleHidden: true,
-        cell: ({ version, sha256, content_type, content_available }) => {
-          if (sha256 === null) return undefined;
-          if (!content_available) return html`<span class="muted">no longer kept</span>`;
-          const shown = html`<a href="${path}?preview=${version}#preview" aria-label="Preview version ${version}">Preview</a><br>`;
-          return html`${content_type === documentFormats.pdf && shown}<a href="${path}/download?version=${version}" aria-label="Download version ${version}">Download</a>`;
-        },
-      },
-    ],
-    versions,
-  );
+  const columns: TableColumn<DocumentVersion>[] = [
+    {
+      title: 'Version',
+      isHeader: true,
+      cell: ({ version }) => html`<span class="row-title">Version </span>${version}`,
+    },
+    { title: 'Action', cell: ({ type }) => whatWasDone[type] },
+    { title: 'When', cell: ({ recorded_at }) => time(recorded_at) },
+    { title: 'By', cell: ({ principal }) => who(principal) },
+    { title: 'File', isCut: true, cell: (version) => file(workspace, version) },
+    { title: 'Download', isTitleHidden: true, cell: (version) => versionLinks(path, version) },
+  ];
+  return html`<div class="dense">${table('Versions of the document', columns, versions)}</div>`;
+}
+
+/** Returns the file of a version; it opens to what distinguishes the file from any other, and from where it came. */
+function file(workspace: string, version: DocumentVersion): Html {
+  const { filename, category, size, sha256, reason } = version;
+  const name =
+    filename !== null && size !== null
+      ? html`${wholeOnHovering(filename)} <small class="muted">${category && `${fieldLabel(category)}, `}${fileSize(size)}</small>`
+      : reason !== undefined && html`Reason: ${wholeOnHovering(reason)}`;
+  return html`<details class="entry"><summary><span>${name}</span></summary><ul class="plain">
+${sha256 && html`<li>SHA-256 <code class="digest">${sha256}</code></li>`}<li>${originNote(workspace, version)}</li></ul></details>`;
+}
+
+function versionLinks(
+  path: string,
+  { version, sha256, content_type, content_available }: DocumentVersion,
+): HtmlValue {
+  if (sha256 === null) return undefined;
+  if (!content_available) return html`<span class="muted">no longer kept</span>`;
+  return html`${
+    content_type === documentFormats.pdf &&
+    html`<a href="${path}?preview=${version}#preview" aria-label="Preview version ${version}">Preview</a> · `
+  }<a href="${path}/download?version=${version}" aria-label="Download version ${version}">Download</a>`;
 }
 
 /** Returns a version in a frame, on request: loading it is a download, and in the audit trail as such. */
@@ -218,11 +254,6 @@ function downloadForm(visit: Visit, path: string, versions: readonly DocumentVer
   if (options.length === 0) return html``;
   const choice = select({ name: 'version', label: 'Version', options });
   return handedOutForm(visit, `${path}/download`, 'Download for recipient', undefined, choice);
-}
-
-function file({ filename, category, size, sha256 }: DocumentVersion): HtmlValue {
-  if (size === null) return undefined;
-  return html`${filename}<br><span class="muted">${category && fieldLabel(category)}, ${fileSize(size)}, SHA-256</span> <code class="digest">${sha256}</code>`;
 }
 
 function preview(ports: DocumentPagePorts, visit: Visit): Promise<Reply> {

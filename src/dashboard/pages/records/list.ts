@@ -19,14 +19,12 @@ import {
   tidied,
 } from '../../../modules/records/queries/search.ts';
 import { total } from '../../components/charts.ts';
-import { searchForm } from '../../components/forms.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import { breadcrumb, searchPath } from '../../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
   html,
-  type Page,
   problemOf,
   type Refusal,
   type Reply,
@@ -53,6 +51,7 @@ import { filteredPath, recordPath, recordsPath } from '../../components/urls.ts'
 import { type RecentSearch, recentSearch, saveSearch, searchParameter } from '../../http/searches.ts';
 import { NAME, namedBy, recordFilter, type Suggestions, suggestedFor } from './listFilter.ts';
 import { readReferredNames, readSuggestions } from './shared.ts';
+import { startPage } from './start.ts';
 
 const RECORDS_A_PAGE = 50;
 
@@ -281,7 +280,7 @@ async function filtered(visit: Visit): Promise<Reply> {
 async function find(ports: FindPorts, visit: Visit): Promise<Reply> {
   const { req, workspace } = visit;
   const query = filledQuery(req);
-  if (Object.keys(query).length === 0) return { page: searchFirst(visit) };
+  if (Object.keys(query).length === 0) return { page: await startPage(ports, visit) };
   const { kind = FIRST_KIND, id } = query;
   const entry = kindOf(kind);
   const sought = typeof id === 'string' ? id : undefined;
@@ -300,19 +299,6 @@ function listPage({ workspace }: Visit, entry: CatalogEntry, list: RecordList): 
 ${kinds(workspace, entry)}
 ${list.body}`;
   return { page: { title, section: recordsSection, status: list.status, body } };
-}
-
-/** Shows no records until something is searched for. */
-function searchFirst(visit: Visit): Page {
-  return {
-    title: recordsSection,
-    section: recordsSection,
-    body: html`<h1>Records</h1>
-${searchForm(visit)}
-<h2>Lists</h2>
-<p>All records of a kind, to be filtered; also one by its exact ID, as soon as it was sent.</p>
-${kinds(visit.workspace)}`,
-  };
 }
 
 async function exists(

@@ -1,6 +1,7 @@
 import type { ClaimPart, ReadinessState, UsedVersion } from '../../../domain/events/readinessEvents.ts';
 import { recordIdOf } from '../../../domain/events/streams.ts';
 import { catalogEntry } from '../../../domain/records/catalog.ts';
+import { dottedFields } from '../../../domain/records/fold.ts';
 import { encounter } from '../../../domain/records/kinds/encounter.ts';
 import { patient } from '../../../domain/records/kinds/patient.ts';
 import { instantOf } from '../../../domain/records/schema/isoDates.ts';
@@ -35,8 +36,9 @@ import { MOST_ENCOUNTERS } from '../../../modules/records/queries/wholeTimeline.
 import { asUnreadable, UnreadableError } from '../../../platform/errors.ts';
 import { coverageLine } from '../../components/coverage.ts';
 import { defectText } from '../../components/defects.ts';
+import { changed } from '../../components/history.ts';
 import { fieldLabel } from '../../components/labels.ts';
-import { type Html, html, recordReaders, type Visit } from '../../components/page.ts';
+import { type Html, type HtmlValue, html, recordReaders, type Visit } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
 import { dayOf, documentTable, fieldValue, namedLink } from '../../components/records.ts';
 import { namedFields, readinessBadge, recordTable, unlessBehind } from '../../components/recordTable.ts';
@@ -79,34 +81,47 @@ export async function billedSummary(
   await names.learn(billingPrincipals(billing));
   const { claimId, versions, acknowledged } = billing;
   const by = ({ at, principal }: Pick<Billing, 'at' | 'principal'>) =>
-    html`${time(at)}<br>${who({ ...principal, name: names.nameOf(principal) ?? null })}`;
-  return html`${definitionList([
-    ['Claim', code(claimId)],
-    ['Billed', by(billing)],
-    ['Versions', versionList(workspace, versions)],
-    ...(acknowledged
-      ? ([
-          ['Changes acknowledged', by(acknowledged)],
-          ['Reason', acknowledged.reason],
-          ['Up to', versionList(workspace, acknowledged.versions)],
-        ] as const)
-      : []),
-  ])}
-${changeList(workspace, changesSince(readiness), acknowledged !== undefined)}`;
+    html`${time(at)} by ${who({ ...principal, name: names.nameOf(principal) ?? null })}`;
+  return html`${changeList(workspace, readiness, acknowledged !== undefined)}
+${definitionList([
+  ['Claim', code(claimId)],
+  ['Billed', by(billing)],
+  ['Versions', versionList(workspace, versions)],
+  ...(acknowledged
+    ? ([
+        ['Changes acknowledged', by(acknowledged)],
+        ['Reason', acknowledged.reason],
+        ['Up to', versionList(workspace, acknowledged.versions)],
+      ] as const)
+    : []),
+])}`;
 }
 
 /**
- * Returns what has changed since an encounter was billed, or since that was last acknowledged, each with links to
- * both versions.
+ * Returns what has changed since an encounter was billed, or since that was last acknowledged: from what to what, each with a link
+ * to both versions.
  */
-function changeList(workspace: string, changes: readonly Fault[], isAcknowledged: boolean): Html {
-  const since = isAcknowledged ? 'since it was acknowledged' : 'since';
+function changeList(workspace: string, readiness: Readiness, isAcknowledged: boolean): Html {
+  const changes = changesSince(readiness);
+  const since = isAcknowledged ? 'since it was acknowledged' : 'since it was billed';
   if (changes.length === 0) return html`<p>Nothing in the claim has changed ${since}.</p>`;
   return html`<p>Claim data that has changed ${since}:</p>
-<ul>${changes.map(({ record: { kind, id, version }, field, billedVersion = version }) => {
-    const path = comparePath(workspace, kind, id, billedVersion, version);
-    return html`<li>${catalogEntry(kind).title}: ${fieldLabel(field)} (<a href="/dashboard${path}">versions ${billedVersion} and ${version}</a>)</li>`;
-  })}</ul>`;
+<dl class="facts">${changes.map((fault) => {
+    const { record, field, billedVersion = record.version } = fault;
+    const path = comparePath(workspace, record.kind, record.id, billedVersion, record.version);
+    return html`<div><dt>${catalogEntry(record.kind).title}: ${fieldLabel(field)}</dt>
+<dd>${changedValue(readiness, fault)} <a href="/dashboard${path}">Versions ${billedVersion} and ${record.version}</a></dd></div>`;
+  })}</dl>`;
+}
+
+/** Returns what a field was in the claim, and what it is now; the former is not known where that version was erased. */
+function changedValue(
+  { facts: { billed = [] } }: Readiness,
+  { record, field, billedVersion }: Fault,
+): HtmlValue {
+  const to = dottedFields(record.fields).get(field) ?? null;
+  const then = billed.find(({ id, version }) => id === record.id && version === billedVersion)?.fields;
+  return then ? changed({ field, from: dottedFields(then).get(field) ?? null, to }) : fieldValue(to);
 }
 
 function versionList(workspace: string, versions: readonly UsedVersion[]): Html {
