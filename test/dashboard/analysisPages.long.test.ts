@@ -256,18 +256,31 @@ onEmbeddedEngines((start) => {
     const tried = {
       ...{ 'rules.facility_tax_id': 'default', 'filing_limits.default': '1y' },
       ...{ payer_id: payer, payer_limit: '90d', visit_type: 'surgical', category: 'consent_form' },
-      payer_rules: JSON.stringify({ letter }, null, 2),
+      ...{ rule_id: 'letter', rule_payer_code: '60054', rule_severity: 'warns', rule_text: letter.text },
+      ...{ rule_field: letter.field, rule_must: 'pattern', rule_value: letter.must.pattern },
+      ...{ when_field: 'patient.gender', when_must: 'one_of', when_value: 'female, other' },
     };
+    const rule = { ...letter, when: [{ field: 'patient.gender', must: { one_of: ['female', 'other'] } }] };
     await admin.get(root + path);
-    for (const [payer_rules, why] of [
-      ['{', 'payer_rules: must be JSON'],
+    const json = (sent: object) => ({ payer_rules: JSON.stringify(sent) });
+    for (const [wrong, field, why] of [
+      [{ payer_rules: '{' }, 'payer_rules', 'Must be a JSON object'],
+      [json([]), 'payer_rules', 'Must be a JSON object'],
       [
-        JSON.stringify({ letter: { ...letter, must: { pattern: '(a+)+' } } }),
-        'payer_rules.letter.must.pattern: ',
+        json({ other: { ...letter, must: { pattern: '(a+)+' } } }),
+        'payer_rules',
+        'Other, must, pattern must be',
       ],
-    ]) {
-      const refused = await admin.post(root + path, { ...tried, payer_rules: payer_rules ?? '' });
-      expect([refused.status, refused.text.includes(why ?? '')]).toEqual([400, true]);
+      [{ rule_id: '' }, 'rule_id', 'Is required'],
+      [{ rule_id: 'Letter' }, 'rule_id', 'Must be lower-case letters'],
+      [{ rule_value: '(a+)+' }, 'rule_value', 'Must be a pattern'],
+      [{ rule_field: '' }, 'rule_field', 'Is required'],
+      [{ rule_text: '' }, 'rule_text', 'Is required'],
+      [{ when_value: 'none' }, 'when_value', 'Must have values of the field'],
+    ] as const) {
+      const refused = await admin.post(root + path, { ...tried, ...wrong });
+      const [, shown = ''] = new RegExp(`id="${field}-error">([^<]+)<`).exec(refused.text) ?? [];
+      expect([refused.status, field, shown]).toEqual([400, field, expect.stringContaining(why)]);
     }
     expect((await admin.post(root + path, tried)).status).toBe(303);
     const page = await ended(path);
@@ -280,12 +293,17 @@ onEmbeddedEngines((start) => {
       /name="started_at" value="([^"]+)"/.exec((await admin.get(root + path)).text) ?? [];
     const changes = await changesBy(service, () => admin.post(`${root}${path}/apply`, { started_at }));
     expect(changes.map(({ type, data }) => [type, data])).toEqual([
-      ['PayerRulesSet', { rules: { letter } }],
+      ['PayerRulesSet', { rules: { letter: rule } }],
       ['FilingLimitSet', { payer_id: payer, limit: 'P90D' }],
       ['FilingLimitSet', { limit: 'P1Y' }],
       ['ReadinessRuleSet', { rule: 'facility_tax_id', choice: 'default' }],
       ['RequiredDocumentSet', { visit_type: 'surgical', category: 'consent_form', required: true }],
     ]);
+    const second = await admin.post(root + path, { 'payer_rule.letter': 'removed' });
+    expect(second.status).toBe(303);
+    const removal = await ended(path);
+    expect(removal).toContain('<code dir="auto">letter</code>: removed');
+    expect(removal).toContain('payer_rule.letter=removed');
     await worklist(service);
     const list = await show('/readiness?state=any&rule=payer.letter');
     expect(list).toContain(`<option value="payer.letter" selected>${text}</option>`);

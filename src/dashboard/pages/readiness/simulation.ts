@@ -26,10 +26,10 @@ import {
 } from '../../../modules/readiness/simulation.ts';
 import { serviceDaysSchema } from '../../../modules/readiness/worklistModel.ts';
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
-import { type FieldMessage, ServiceError } from '../../../platform/errors.ts';
+import { ServiceError } from '../../../platform/errors.ts';
 import { defectText } from '../../components/defects.ts';
-import { formError, type InputField, input, messageOf, select, textArea } from '../../components/forms.ts';
-import { fieldLabel, wordsOf } from '../../components/labels.ts';
+import { formError, type InputField, input, messageOf, select } from '../../components/forms.ts';
+import { wordsOf } from '../../components/labels.ts';
 import {
   admins,
   type DashboardRoute,
@@ -48,6 +48,7 @@ import { linesCell, table } from '../../components/tables.ts';
 import { bdi, code, empty, ruleTitle } from '../../components/text.ts';
 import { docPath, readinessSection, recordPath, simulationPath } from '../../components/urls.ts';
 import { readNames, readSuggestions } from '../records/shared.ts';
+import { payerRuleFields, payerRulesSent, payerRuleValues } from './payerRuleForm.ts';
 import { analysisCrumbs, runEnded, runFacts, runStatus, type ShownRun } from './scorecard.ts';
 import { type ShownState, stateTexts } from './worklistQuery.ts';
 
@@ -55,18 +56,14 @@ type Form = Visit['form'];
 
 const categories = documentFieldsSchema.shape.category.options;
 const AS_NOW = '';
-/** The field with rules of payers, as in a candidate. */
-const PAYER_RULES = 'payer_rules';
-/** Rules of payers that are longer are not repeated in an address. */
-const MOST_IN_ADDRESS = 4_000;
 
 /** Returns the address of the form, filled in with settings that were tried. */
 function triedPath(
   workspace: string,
+  settings: RuleSettings,
   { candidates, days }: Pick<SimulationRun, 'candidates' | 'days'>,
 ): string {
   const { rules, filing_limits: limits, required_documents: documents, payer_rules } = candidates;
-  const payerRules = payer_rules && JSON.stringify(payer_rules, null, 2);
   const limit = (value: FilingLimit | null | undefined) => (value ? value.slice(1).toLowerCase() : undefined);
   const [payer] = Object.entries(limits?.payers ?? {});
   const [required] = Object.entries(documents ?? {});
@@ -78,7 +75,7 @@ function triedPath(
       payer_limit: limit(payer?.[1]),
     },
     ...{ visit_type: required?.[0], category: required?.[1]?.at(-1), ...days },
-    ...(payerRules && payerRules.length <= MOST_IN_ADDRESS && { [PAYER_RULES]: payerRules }),
+    ...payerRuleValues(payer_rules, settings),
   };
   const sent = Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return `${simulationPath(workspace)}?${new URLSearchParams(sent).toString()}#settings`;
@@ -124,7 +121,7 @@ function simulationForm(
 <p class="muted">What a defect does: it blocks billing, warns, or is off. <a href="${docPath('reference/readiness-rules')}">What each rule demands</a></p>
 <div class="rule-choices">${rules.map(ruleChoice)}</div>
 </details>
-${payerRuleFields(form, settings, refusal)}
+${payerRuleFields(form, settings, payers, refusal)}
 <div class="charts">${group(
     'Filing limits',
     limit('filing_limits.default', 'Of all payers'),
@@ -140,55 +137,12 @@ ${group('Only dates of service', day('from', 'From'), day('to', 'To'))}</div>
 </form>`;
 }
 
-/** Returns the field for rules of payers to be tried, below those that are in force. */
-function payerRuleFields(form: Form, settings: RuleSettings, refusal?: Refusal): Html {
-  const own = payerRulesIn(settings);
-  const value = textOf(form, PAYER_RULES);
-  const problem = refusal?.details.find(({ field }) => field.startsWith(PAYER_RULES));
-  return html`<details${(value !== '' || problem) && html` open`}><summary>Rules of payers</summary>
-${own.length > 0 && payerRuleTable(own)}
-${textArea({
-  ...{ name: PAYER_RULES, label: 'Rules to try, as JSON', rows: 8, value },
-  hint: 'By their ids, as in the file of chartledger readiness export-rules; null instead of a rule removes it.',
-  error: problem && named(problem),
-})}
-</details>`;
-}
-
-/** Returns what is wrong with them, or with a part of one. */
-function named({ field, message }: FieldMessage): string {
-  return field === PAYER_RULES ? message : `${fieldLabel(field.slice(PAYER_RULES.length + 1))} ${message}`;
-}
-
-function payerRuleTable(own: readonly Rule[]): Html {
-  return table(
-    'Rules of payers',
-    [
-      { title: 'Rule', isHeader: true, cell: (rule: Rule) => code(rule.code) },
-      { title: 'What it demands', cell: ({ title }) => title },
-      { title: 'Severity', cell: ({ severity }) => severity },
-      { title: 'Fields', cell: ({ reads }) => reads.join(', ') },
-    ],
-    own,
-  );
-}
-
-/** Returns what was typed as JSON; undefined for nothing. Throws `validation_failed`. */
-function jsonSent(text: string | undefined): unknown {
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw validationError([{ field: PAYER_RULES, message: 'must be JSON' }]);
-  }
-}
-
 /** Returns what such a form was sent with. Throws `validation_failed`. */
 function simulationSent(form: Form, settings: RuleSettings) {
   const sent = (name: string) => textOf(form, name) || undefined;
   const chosen = rules.flatMap(({ code }) => (sent(`rules.${code}`) ? [[code, sent(`rules.${code}`)]] : []));
   const limit = sent('filing_limits.default');
-  const payerRules = jsonSent(sent(PAYER_RULES));
+  const payerRules = payerRulesSent(form, settings);
   const [payer, payerLimit] = [sent('payer_id'), sent('payer_limit')];
   const required = requiredSent(sent('visit_type'), sent('category'), settings.requiredDocuments);
   const candidates: CandidateSettings = validate(candidateSettingsSchema, {
@@ -451,7 +405,7 @@ function lastRun(
 ): Html {
   const { workspace, csrf } = visit;
   const goOn = html`<form method="post" action="${simulationPath(workspace)}">${csrf}<div class="actions"><button type="submit" name="go_on" value="yes">Resume</button></div></form>`;
-  return html`<div class="page-head"><h2>Last simulation</h2>${run.outcome === 'done' && actions(visit, run)}</div>
+  return html`<div class="page-head"><h2>Last simulation</h2>${run.outcome === 'done' && actions(visit, run, settings)}</div>
 ${runStatus({ ...shownRun(workspace, run), goOn })}
 ${run.found && html`<p>Of ${figure(run.found.result.encounters)} encounters, <strong>${figure(flipsIn(run.found.result.flips))}</strong> would be in a different state.</p>`}
 ${runFacts(run, run.days, names)}
@@ -460,12 +414,12 @@ ${run.found && simulationResult(workspace, run.found.result, recordNames, withCa
 }
 
 /** Only the roles that may change the settings of the workspace may apply those that were tried. */
-function actions(visit: Visit, run: SimulationRun): Html {
+function actions(visit: Visit, run: SimulationRun, settings: RuleSettings): Html {
   const { workspace, csrf } = visit;
   return html`<div class="actions no-print">${
     visit.may(admins) &&
     html`<form method="post" action="${simulationPath(workspace)}/apply">${csrf}<input type="hidden" name="started_at" value="${run.started_at}"><button type="submit">Apply these settings</button></form>`
-  }<a role="button" class="outline secondary" href="${triedPath(workspace, run)}">Change and try again</a></div>`;
+  }<a role="button" class="outline secondary" href="${triedPath(workspace, settings, run)}">Change and try again</a></div>`;
 }
 
 /** Puts the settings in force whose result was shown. */
