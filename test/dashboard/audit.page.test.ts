@@ -112,7 +112,7 @@ describe('the audit trail of a workspace', () => {
     'says beside the field what is wrong with a time',
     async () => {
       const page = await dashboard.openAs('admin', `${path()}?from=yesterday&kind=payer`);
-      expect(await page.getByText('must be an ISO 8601 date').count()).toBe(1);
+      expect(await page.locator('#from-error').innerText()).toContain('Must be an ISO 8601 date');
       expect(await page.getByLabel('Kind').inputValue()).toBe('payer');
       await expectAccessible(page);
       const response = await page.goto(page.url());

@@ -17,6 +17,7 @@ import {
   type TestDashboard,
   takePictures,
 } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
 import { configureSources, sendMessages, waitingMessage } from '../support/messages.ts';
 import { phi } from '../support/output.ts';
 import { analyse, changeAfterBilling } from '../support/readiness.ts';
@@ -44,13 +45,8 @@ beforeAll(async () => {
   for (const city of ['Omaha', 'תל אביב']) await service.post('/integration/patients', { ...patient, city });
   const referred = await sendLongNames(service);
   const encounter = await createEncounter(service);
-  await service.patch(`/integration/encounters/${encounter}`, { ...referred, date_of_service: '2026-03-14' });
-  const payer = { ...samples.payer(), name: phi('UnitedHealthcare Community Plan of the Heartland States') };
-  await service.post('/integration/payers', payer);
-  const [{ record: visit }] = [(await service.get(`/integration/encounters/${encounter}`)).body];
-  await service.patch(`/integration/patients/${visit.patient_id}`, {
-    primary_insurance: { payer_id: payer.id },
-  });
+  await service.patch(`/integration/encounters/${encounter}`, referred);
+  await sendBlocked(service, referred);
   await service.upload(documentsPath(encounter), documentForm());
   await changeAfterBilling(service, encounter);
   const [document] = (await service.get(documentsPath(encounter))).body.items;
@@ -126,6 +122,11 @@ beforeAll(async () => {
   before.set('/invitation', await dashboard.open(`/invitation?token=${token}`));
   page = await dashboard.openAs('admin', '/account');
   await analyse(page, workspace);
+  // By whom a finding came is known a moment after the finding.
+  await eventually(async () => {
+    await page.goto(`/dashboard${root}/readiness`);
+    expect(await page.locator('.worklist td[data-title="Since, by"]').first().innerText()).not.toBe('');
+  });
 }, 120_000);
 afterAll(async () => {
   await dashboard.stop();
@@ -134,21 +135,34 @@ afterAll(async () => {
 
 const MOST_BYTES = 200_000;
 
-/** Records with names that are as long as people give them, sent for an encounter to refer to: their ids, by its fields. */
+const longName = 'Featherstonehaugh-Cholmondeley Community Plan of the Heartland States';
+
+/** Sends records with names that are as long as people give them, and gives their ids by the fields of encounters that refer to them. */
 async function sendLongNames(client: Client): Promise<Record<string, string>> {
-  const name = 'Featherstonehaugh-Cholmondeley Community Plan of the Heartland States';
-  const [provider, facility] = [
-    { ...samples.provider(), first_name: phi('Wilhelmina-Josephine'), last_name: phi(name) },
-    { ...samples.facility(), name: phi(name) },
-  ];
+  const provider = { ...samples.provider(), last_name: phi(longName) };
+  const facility = { ...samples.facility(), name: phi(longName) };
   await client.post('/integration/providers', provider);
   await client.post('/integration/facilities', facility);
   return { provider_id: provider.id, facility_id: facility.id };
 }
 
-/** On a phone, tables of which a part is cut off; everywhere fields of date and time that are narrower than what they show. */
+/** Sends an encounter that is blocked for several reasons and has a filing limit, of a patient with a long name and payer. */
+async function sendBlocked(client: Client, referred: Record<string, string>): Promise<void> {
+  const payer = { ...samples.payer(), name: phi(longName), payer_type: 'Medicare' };
+  const patient = {
+    ...samples.patient(),
+    last_name: phi(longName),
+    primary_insurance: { payer_id: payer.id },
+  };
+  await client.post('/integration/payers', payer);
+  await client.post('/integration/patients', patient);
+  const visit = { date_of_service: '2026-03-14', is_completed: true, ...referred };
+  await client.post('/integration/encounters', { ...samples.encounter(patient.id), ...visit });
+}
+
+/** On a phone and a desktop, tables of which a part is out of sight; everywhere fields of date and time that are narrower than what they show. */
 const cutOff = `[
-  ...[...document.querySelectorAll('.table-scroll')].filter((table) => innerWidth < 640 && table.scrollWidth > table.clientWidth),
+  ...[...document.querySelectorAll('.table-scroll')].filter((table) => (innerWidth < 640 || innerWidth >= 1440) && table.scrollWidth > table.clientWidth),
   ...[...document.querySelectorAll('input[type="datetime-local"]')].filter((field) => {
     const width = field.offsetWidth;
     field.style.width = 'max-content';

@@ -103,7 +103,7 @@ async function reportPage(ports: ReportPorts, visit: Visit): Promise<Reply> {
   await ports.names.learn([...review.judgments.values(), ...review.vips.values()].map(({ by }) => by));
   const hours = ports.directory.known.workspaces.get(workspace)?.officeHours;
   const hoursText = hours
-    ? `Office hours: ${hours.days.join(', ')}, ${hours.from} to ${hours.to}.`
+    ? `Office hours: ${hours.days.map(titleOf).join(', ')}, ${hours.from} to ${hours.to}.`
     : 'No office hours are set.';
   const isCut = count > shown.length;
   const names = await readPatientNames(ports, visit, shown, review);

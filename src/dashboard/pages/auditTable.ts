@@ -16,7 +16,7 @@ import { namedLink } from '../components/records.ts';
 import { pluralTitle } from '../components/recordTable.ts';
 import type { TableColumn } from '../components/tables.ts';
 import { definitionList } from '../components/tables.ts';
-import { badge, bdi, code, time } from '../components/text.ts';
+import { badge, bdi, code, idBeside, time } from '../components/text.ts';
 import { documentsPath, requestPath } from '../components/urls.ts';
 
 const accessTexts: Record<AccessAction, string> = {
@@ -200,11 +200,12 @@ export function auditSubject(entry: AuditEntry, names: SubjectNames, workspace: 
   }
   if (kind === 'api_key' || kind === 'user') {
     const name = names.principals.nameOf({ type: kind, id });
-    return html`${titleOf(kind)} ${name && bdi(name)} ${code(id)}`;
+    return html`${titleOf(kind)} ${name ? html`${bdi(name)} ${idBeside(id)}` : code(id)}`;
   }
   if (kind === 'webhook') {
     const { url, recipient } = names.webhooks?.find(id) ?? {};
-    return html`Webhook ${url && bdi(url)}${recipient && html`, to ${bdi(recipient)}`} ${code(id)}`;
+    if (url === undefined) return html`Webhook ${code(id)}`;
+    return html`Webhook ${bdi(url)}${recipient && html`, to ${bdi(recipient)}`} ${idBeside(id)}`;
   }
   if (kind === 'workspace') return html`${titleOf(kind)} ${code(id)}`;
   const link = (of: string) => namedLink(workspace, of, id, names.records?.nameOf(of, id));
