@@ -120,10 +120,14 @@ onEmbeddedEngines(() => {
     ).toBe(true);
     const page = String(files.get('patient.html'));
     expect(page.match(/<h3>Visit of /g)).toHaveLength(ENCOUNTERS);
-    expect(page).toContain('María &lt;b&gt;');
+    const days = [...page.matchAll(/<h3>Visit of (\w+ \d+, \d+)/g)].map(([, day]) =>
+      Date.parse(day as string),
+    );
+    expect(days).toEqual(days.toSorted((one, other) => other - one));
+    expect(page).toContain('<h1>Health record of <bdi>María &lt;b&gt;');
     expect(page).not.toContain('of-other');
-    expect(page).toContain('everything that Elm Street Clinic, Inc. holds about you');
-    expect(page).toContain('<dt>Insured person</dt><dd>You</dd>');
+    expect(page).toContain('everything that <bdi>Elm Street Clinic, Inc.</bdi> holds about you');
+    expect(page).toContain('<dt>Insured person</dt><dd><bdi>You</bdi></dd>');
     expect(page).toMatch(/<h3>Visit of January 5, 2026 at 9:30\sAM UTC<\/h3>/);
     const bundle = JSON.parse(String(files.get('fhir-bundle.json')));
     expect(

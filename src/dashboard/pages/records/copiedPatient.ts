@@ -7,18 +7,22 @@ import type { RecordView } from '../../../modules/records/queries/records.ts';
 type Part = ReturnType<typeof html> | string | undefined | false;
 type Row = [label: string, value: unknown];
 
-const style = `body{font:1rem/1.5 Georgia,serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#111;background:#fff}
-h1{font-size:1.8rem;margin-bottom:.2rem}h2{border-bottom:1px solid #999;margin-top:2.2rem}h3{margin:1.4rem 0 .3rem}
-dl{display:grid;grid-template-columns:14rem 1fr;gap:.15rem 1rem;margin:.3rem 0}dt{color:#444}dd{margin:0;overflow-wrap:anywhere}
-article{break-inside:avoid}h2,h3,h2+p{break-after:avoid}ul{padding-left:1.2rem}.note{color:#444}
-@media print{body{margin:0;max-width:none;font-size:10pt}h3{margin-top:1rem}a{color:inherit}}@media(max-width:34rem){dl{grid-template-columns:1fr}dd{margin-bottom:.5rem}}`;
+const style = `:root{color-scheme:light dark;--line:#8886}
+body{font:1rem/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.6rem;margin:0 0 .2rem}h2{font-size:1.25rem;margin:2.2rem 0 .6rem}h3{font-size:1rem;margin:0 0 .3rem}
+nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.4rem;list-style:none;margin:1rem 0;padding:.6rem 0;border-block:1px solid var(--line)}
+dl{margin:0}dl>div{display:grid;grid-template-columns:14rem 1fr;gap:0 1rem;padding:.2rem 0;border-bottom:1px solid var(--line)}
+dt,.note{opacity:.75}dd{margin:0;overflow-wrap:anywhere}
+article{break-inside:avoid;margin-bottom:1.6rem}h2,h3,h2+p{break-after:avoid}ul{padding-left:1.2rem}
+@media print{:root{color-scheme:light}body{margin:0;max-width:none;font-size:10pt}nav{display:none}a{color:inherit}}
+@media(max-width:34rem){dl>div{grid-template-columns:1fr}}`;
 
 /** Returns the copy of a patient as one page that needs nothing else: for the patient to read and print. */
 export function copiedPatientPage(contents: PatientContents, createdAt: string): string {
   const { patient, merged, encounters, documents, organization, timeZone } = contents;
   const names = new Names(contents);
   const name = recordName(patient.record) ?? patient.id;
-  const visits = encounters.map((view) =>
+  const visits = encounters.toSorted(newestFirst).map((view) =>
     visitPart(
       view,
       documents.filter((one) => one.encounterId === view.id),
@@ -30,8 +34,8 @@ export function copiedPatientPage(contents: PatientContents, createdAt: string):
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Health record of ${name}</title><style>${raw(style)}</style></head>
 <body>
-<h1>Health record of ${name}</h1>
-<p class="note">A copy of everything that ${organization} holds about you in this system, made on ${moment(createdAt, timeZone)}. Earlier versions, and what was removed or erased, are not in it.</p>
+<h1>Health record of <bdi>${name}</bdi></h1>
+<p class="note">A copy of everything that <bdi>${organization}</bdi> holds about you in this system, made on ${moment(createdAt, timeZone)}. Earlier versions, and what was removed or erased, are not in it.</p>
 <nav aria-label="Contents"><ul>
 <li><a href="#you">About you</a></li><li><a href="#insurance">Your insurance</a></li>
 ${merged.length > 0 && html`<li><a href="#others">Other records about you</a> (${merged.length})</li>`}
@@ -65,6 +69,12 @@ ${documents.length > 0 ? documentList(documents) : html`<p>None is recorded.</p>
 `);
 }
 
+/** Compares visits by when they were; those without a date are last. */
+function newestFirst(one: RecordView, other: RecordView): number {
+  const [of, against] = [one, other].map(({ record }) => Date.parse(String(record.date_of_service)) || 0);
+  return (against as number) - (of as number);
+}
+
 /** The names of the payers, providers and facilities in a copy. */
 class Names {
   readonly #referred: PatientContents['referred'];
@@ -85,7 +95,7 @@ function list(rows: readonly Row[]): Part {
   const given = rows.filter(
     ([, value]) => value !== undefined && value !== null && value !== '' && value !== false,
   );
-  return html`<dl>${given.map(([label, value]) => html`<dt>${label}</dt><dd>${String(value)}</dd>`)}</dl>`;
+  return html`<dl>${given.map(([label, value]) => html`<div><dt>${label}</dt><dd><bdi>${String(value)}</bdi></dd></div>`)}</dl>`;
 }
 
 function personPart({ id, record }: RecordView): Part {
@@ -173,7 +183,7 @@ ${documents.length > 0 && html`<p>Documents of this visit:</p>${documentList(doc
 function documentList(documents: readonly CopiedDocument[]): Part {
   return html`<ul>${documents.map(
     ({ view, path }) =>
-      html`<li><a href="${encodeURI(path)}">${words(view.category)}</a>: ${view.filename}, received ${day(view.updated_at)}</li>`,
+      html`<li><a href="${encodeURI(path)}">${words(view.category)}, <bdi>${view.filename}</bdi></a>, received ${day(view.updated_at)}</li>`,
   )}</ul>`;
 }
 

@@ -312,7 +312,7 @@ async function exists(
   return missing.size === 0;
 }
 
-function kinds(workspace: string, shown?: CatalogEntry): Html {
+function kinds(workspace: string, shown: CatalogEntry): Html {
   return html`<nav class="tabs" aria-label="Kinds of records"><ul>${catalog.map(
     (entry) =>
       html`<li><a href="/dashboard${recordsPath(workspace, entry.kind)}"${

@@ -137,7 +137,12 @@ ${erasedBanner(entry.kind, error.erasedAt as string)}
 ${await bytesNote(ports, recordStream(workspace, entry.kind, id))}
 <h2>Timeline</h2>
 ${found ? itemList({ workspace, record: { kind: entry.kind, id }, names: undefined }, items) : tryAgain(req.originalUrl)}`;
-  return { page: { title: entry.title, section: recordsSection, status: statusOf.gone, error, body } };
+  const help = [
+    'Nothing of it can be restored.',
+    'guides/erase-a-patient',
+    'what-goes-and-what-stays',
+  ] as const;
+  return { page: { title: entry.title, help, section: recordsSection, status: statusOf.gone, error, body } };
 }
 
 /** Says where its bytes still are; nothing when the state store cannot be reached. */
@@ -145,7 +150,7 @@ async function bytesNote(ports: ErasedPorts, stream: string): Promise<Html | und
   const [last] = await ports.eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
   const bytes = last && (await ignoreUnavailable(locateErasedBytes(ports, last.position)));
   if (bytes === undefined) return undefined;
-  if (bytes.erased) return html`<p>No byte of it is left in the stores’ files.</p>`;
+  if (bytes.erased) return html`<p>Nothing of it is left in the stores’ files.</p>`;
   if (ports.eventLog.scavenger === undefined)
     return html`<p>Its bytes are being removed from the stores’ files.</p>`;
   return bytes.nodes.length > 0
