@@ -463,7 +463,12 @@ onEmbeddedEngines((start) => {
     await inWorkspace(service, 'readiness', 'set-time-zone', zone);
     await inWorkspace(service, 'readiness', 'set-filing-limit', '1d', '--payer', payer);
     await worklist(service);
-    const page = await show(`/readiness?payer_id=${encodeURIComponent(payer)}`);
+    const ofPayer = `/readiness?payer_id=${encodeURIComponent(payer)}`;
+    const page = await show(ofPayer);
+    const agesIn = (shown: string) =>
+      shown.match(/<dt>(Lost|Past).*?<\/dd>/g)?.map((age) => age.replace(/href="[^"]*"/, ''));
+    for (const others of ['any', 'ready'])
+      expect(agesIn(await show(`${ofPayer}&state=${others}`))).toEqual(agesIn(page));
     for (const [age, claim] of [
       ['Lost this week', dueToday],
       ['Past the filing limit', past],

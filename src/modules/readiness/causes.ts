@@ -11,7 +11,7 @@ import {
   requireSelectedRecords,
   type WorklistProgress,
 } from './worklist.ts';
-import type { WorklistSelection } from './worklistFanOut.ts';
+import type { WorklistSelection, WorklistStep } from './worklistFanOut.ts';
 import { isBlocking, ownerOfFinding, type WorklistEntry, type WorklistFinding } from './worklistModel.ts';
 
 /** By what findings of one rule are grouped: by the record at fault, or by a reference of the encounter. */
@@ -49,7 +49,8 @@ export interface Causes {
 const MOST_EXAMPLES = 5;
 /**
  * Resolves with what is in the way of the encounters of a selection, grouped by rule and record; of a selection with a rule or an
- * owner only their findings. At most `most` encounters are looked at. It does not wait for the worklist. Rejects with `unavailable`.
+ * owner only their findings. At most `most` encounters are looked at, each also by `look`. It does not wait for the worklist. Rejects with
+ * `unavailable`.
  */
 export async function findCauses(
   readModels: ReadModels,
@@ -57,10 +58,13 @@ export async function findCauses(
   selection: WorklistSelection,
   grouping: CauseGrouping,
   most = Number.POSITIVE_INFINITY,
+  look?: (step: WorklistStep) => void,
 ): Promise<Causes> {
   const groups = new Map<string, Cause>();
   let encounters = 0;
-  const isWhole = await lookThrough(readModels, workspace, selection, most, ({ entry, isWanted }) => {
+  const isWhole = await lookThrough(readModels, workspace, selection, most, (step) => {
+    const { entry, isWanted } = step;
+    look?.(step);
     const findings = isWanted ? entry.findings.filter((finding) => isOf(finding, selection)) : [];
     if (findings.length > 0) encounters += 1;
     count(groups, entry, findings, grouping);
@@ -86,7 +90,7 @@ function count(
   const day = date_of_service && dayOf(date_of_service);
   const byGroup = Map.groupBy(findings, (finding) => {
     const record = recordOf(entry, finding, grouping);
-    return JSON.stringify([finding.rule, ownerOfFinding(finding), record?.kind, record?.id]);
+    return `${finding.rule} ${ownerOfFinding(finding)} ${record?.kind} ${record?.id}`;
   });
   for (const [key, own] of byGroup) {
     const [first] = own as [WorklistFinding];

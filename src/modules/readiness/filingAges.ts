@@ -1,7 +1,5 @@
 import { instantOf } from '../../domain/records/schema/isoDates.ts';
-import type { ReadModels } from '../../storage/readModels.ts';
-import { lookThrough, MOST_COUNTED } from './worklist.ts';
-import type { WorklistSelection } from './worklistFanOut.ts';
+import type { WorklistStep } from './worklistFanOut.ts';
 
 /** When blocked encounters lose their claim: the day after the last one on which the payer takes it. */
 export const filingAges = ['thisWeek', 'nextWeek', 'thisMonth', 'lost'] as const;
@@ -29,24 +27,20 @@ export function filingDays(age: FilingAge, today: string): { from?: string; to: 
   return { ...(least !== undefined && { from: dayIn(least) }), to: dayIn(most) };
 }
 
-/**
- * Resolves with how many blocked encounters of a selection have each age, on a day of the workspace; at most `MOST_COUNTED` encounters are looked at. It
- * does not wait for the worklist. Rejects with `unavailable`.
- */
-export async function readFilingAges(
-  readModels: ReadModels,
-  workspace: string,
-  selection: WorklistSelection,
-  today: string,
-): Promise<Record<FilingAge, number>> {
+/** Returns a count of blocked encounters by age, on a day of the workspace, and what adds an encounter of the worklist to it. */
+export function filingAgeCount(today: string): {
+  ages: Record<FilingAge, number>;
+  add(step: WorklistStep): void;
+} {
   const ages: Record<FilingAge, number> = { thisWeek: 0, nextWeek: 0, thisMonth: 0, lost: 0 };
-  const blocked = { ...selection, state: 'blocked' } as const;
   const bounds = filingAges.map((age) => ({ age, from: '', ...filingDays(age, today) }));
-  await lookThrough(readModels, workspace, blocked, MOST_COUNTED, ({ entry, isWanted }) => {
-    const last = entry.filing?.last_day;
-    if (!isWanted || last === undefined) return;
-    const found = bounds.find(({ from, to }) => last >= from && last <= to);
-    if (found) ages[found.age] += 1;
-  });
-  return ages;
+  return {
+    ages,
+    add({ entry: { state, filing }, isWanted }) {
+      const last = filing?.last_day;
+      if (!isWanted || state !== 'blocked' || last === undefined) return;
+      const found = bounds.find(({ from, to }) => last >= from && last <= to);
+      if (found) ages[found.age] += 1;
+    },
+  };
 }

@@ -191,12 +191,20 @@ export function isWanted(entry: WorklistEntry, selection: WorklistSelection): bo
     { from = '', to = '9999-12-31' }: { from?: string | undefined; to?: string | undefined },
   ) => day !== undefined && day >= from && day <= to;
   const served = entry.date_of_service && dayOf(entry.date_of_service);
-  const own = filtersOf(entry);
   return (
     (!isOfDays(selection) || isIn(served, selection)) &&
     (!selection.filing || isIn(entry.filing?.last_day, selection.filing)) &&
+    passes(entry, selection)
+  );
+}
+
+function passes(entry: WorklistEntry, selection: WorklistSelection): boolean {
+  const filters = valueFilters(selection);
+  if (filters.length === 0 && selection.without === undefined) return true;
+  const own = filtersOf(entry);
+  return (
     isWithout(own, selection) &&
-    valueFilters(selection).every(({ by, value }) => own.some((one) => one.by === by && one.value === value))
+    filters.every(({ by, value }) => own.some((one) => one.by === by && one.value === value))
   );
 }
 

@@ -1,12 +1,12 @@
 import { type Cause, type CauseGrouping, findCauses } from '../../../modules/readiness/causes.ts';
 import {
   type FilingAge,
+  filingAgeCount,
   filingAges,
   filingDays,
-  readFilingAges,
 } from '../../../modules/readiness/filingAges.ts';
 import type { RuleSettings } from '../../../modules/readiness/rules/rule.ts';
-import { MOST_COUNTED } from '../../../modules/readiness/worklist.ts';
+import { lookThrough, MOST_COUNTED } from '../../../modules/readiness/worklist.ts';
 import type { WorklistSelection } from '../../../modules/readiness/worklistFanOut.ts';
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
 import type { QueryPorts } from '../../../modules/records/queries/records.ts';
@@ -47,13 +47,16 @@ export interface DefectCounts {
 export async function readDefects(
   { readModels }: QueryPorts,
   workspace: string,
-  selection: WorklistSelection,
+  { sort: _, ...selection }: WorklistSelection,
   grouping: MatrixGrouping,
   today: string,
 ): Promise<DefectCounts> {
-  const [{ causes, isWhole }, ages] = await Promise.all([
-    findCauses(readModels, workspace, selection, grouping, MOST_COUNTED),
-    readFilingAges(readModels, workspace, selection, today),
+  const { ages, add } = filingAgeCount(today);
+  const hasBlocked = selection.state === undefined || selection.state === 'blocked';
+  // One walk counts both, where it comes by the blocked encounters.
+  const [{ causes, isWhole }] = await Promise.all([
+    findCauses(readModels, workspace, selection, grouping, MOST_COUNTED, hasBlocked ? add : undefined),
+    !hasBlocked && lookThrough(readModels, workspace, { ...selection, state: 'blocked' }, MOST_COUNTED, add),
   ]);
   return { causes, isWhole, ages, today };
 }
