@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sendBatch } from '../support/client.ts';
 import {
   expectAccessible,
   RecordsPages,
@@ -159,26 +160,45 @@ test('older changes follow, newest ones are a click away, and any two versions a
   await plain.context().close();
 
   await records.show(`${path}/timeline`);
+  const labelOf = async (version: string) => {
+    const option = page.getByLabel('From version').locator(`option[value="${version}"]`);
+    const label = (await option.textContent()) ?? '';
+    expect(label).toMatch(/^2: \w{3} \d+, \d{4}, \d\d:\d\d UTC, \S/);
+    return label;
+  };
   const compared = await accessesBy(service, async () => {
     await page.getByRole('link', { name: 'Compare versions 43 and 44' }).click();
     await page.getByRole('heading', { name: 'Compare versions' }).waitFor();
-    await page.getByLabel('From version').fill('2');
+    await page.getByLabel('From version').selectOption({ label: await labelOf('2') });
     await page.getByRole('button', { name: 'Compare' }).click();
     await page.waitForURL(/from=2&/);
   });
   expect(compared.map(({ action, query }) => [action, query])).toEqual([
     ['record.read', { version: 43 }],
     ['record.read', { version: 44 }],
+    ['record.history', { limit: 100 }],
     ['record.read', { version: 2 }],
     ['record.read', { version: 44 }],
+    ['record.history', { limit: 100 }],
   ]);
   await page.getByText('One field differs.').waitFor();
   expect(await textOf(page.getByRole('row', { name: 'Name' }))).toBe(`Name ${names[1]} ${names[43]} changed`);
   expect(await page.getByRole('row', { name: 'ID' }).locator('ins, del').count()).toBe(0);
   await expectAccessible(page);
   await takePictures(page, 'record-compare');
-  await page.getByLabel('To version').fill('99');
-  await page.getByRole('button', { name: 'Compare' }).click();
+  await records.show(`${path}/compare?from=2&to=99`);
   await page.getByRole('alert').filter({ hasText: 'The payer has no version 99.' }).waitFor();
   expect((await records.show(`${path}/compare?from=x&to=1`))?.status()).toBe(400);
+
+  // Of more versions than one looks through, the number is typed.
+  const lines = Array.from({ length: 60 }, (_, at) => ({
+    kind: 'payer',
+    record: { id: payer.id, name: phi(`Cigna ${at}`) },
+  }));
+  expect((await sendBatch(service, lines)).status).toBe(200);
+  await records.show(`${path}/compare?from=1&to=104`);
+  await page.getByLabel('To version').fill('105');
+  await page.getByRole('button', { name: 'Compare' }).click();
+  await page.waitForURL(/to=105/);
+  await page.getByText('One field differs.').waitFor();
 });

@@ -18,7 +18,16 @@ import {
 import type { RecordNames } from '../../../modules/records/queries/lists.ts';
 import type { Page as ListPage } from '../../../modules/records/queries/paging.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../../modules/records/queries/records.ts';
-import { formError, handedOut, handedOutForm, input, messageOf, termsText } from '../../components/forms.ts';
+import { asUnreadable, UnreadableError } from '../../../platform/errors.ts';
+import {
+  formError,
+  handedOut,
+  handedOutForm,
+  input,
+  messageOf,
+  select,
+  termsText,
+} from '../../components/forms.ts';
 import { changeWord, printedVersion } from '../../components/history.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import {
@@ -30,6 +39,8 @@ import {
   type Reply,
   recordReaders,
   type Visit,
+  viewerPreferences,
+  zonedTime,
 } from '../../components/page.ts';
 import { linkedValue, printedDocuments, recordFields } from '../../components/records.ts';
 import {
@@ -80,21 +91,23 @@ async function comparePage(ports: ComparePorts, visit: Visit): Promise<Reply> {
   const entry = kindOf(req.params.kind);
   const id = pathId(req, 'id', entry.title);
   const read = (version: number) => readRecordAt(ports, workspace, entry, id, { version });
+  const versions = await listVersions(ports, workspace, entry, id);
+  const subject = { kind: entry.kind, record_id: id };
+  const accesses: AccessRecorded[] = versions
+    ? [{ action: 'record.history', ...subject, query: { limit: MOST_LISTED } }]
+    : [];
   let compared: Comparison | undefined;
   let refusal: Refusal | undefined;
   try {
     const asked = validate(querySchema, req.query);
     const [from, to] = await Promise.all([read(asked.from), read(asked.to)]);
-    const { name, accesses } = await readTitle(ports, workspace, entry, to);
+    const titled = await readTitle(ports, workspace, entry, to);
     const referred = await readReferredNames(ports, workspace, entry, [from, to]);
-    compared = { from, to, name, names: referred.names };
-    const subject = { action: 'record.read', kind: entry.kind, record_id: id } as const;
-    await recordAccess(
-      eventLog,
-      caller,
-      { ...subject, query: { version: asked.from } },
-      { ...subject, query: { version: asked.to } },
-      ...accesses,
+    compared = { from, to, name: titled.name, names: referred.names };
+    accesses.unshift(
+      { action: 'record.read', ...subject, query: { version: asked.from } },
+      { action: 'record.read', ...subject, query: { version: asked.to } },
+      ...titled.accesses,
       ...referred.accesses,
     );
   } catch (error) {
@@ -102,25 +115,50 @@ async function comparePage(ports: ComparePorts, visit: Visit): Promise<Reply> {
     // A record whose id is in use again has other versions to compare.
     if (refusal.status === statusOf.gone) await readRecord(ports, workspace, entry, id);
   }
+  const [first, ...others] = accesses;
+  if (first) await recordAccess(eventLog, caller, first, ...others);
   const body = html`${recordCrumbs(workspace, entry, { id, name: compared?.name })}
 <h1>Compare versions${compared && html` of ${compared.name}`}</h1>
-${versionForm(req.query, refusal)}
+${versionForm(req.query, versions, refusal)}
 ${compared && comparison(workspace, entry, compared)}`;
   const { status } = refusal ?? {};
   return { page: { title: 'Compare versions', section: recordsSection, body, ...(status && { status }) } };
 }
 
-function versionForm(query: Visit['req']['query'], refusal: Refusal | undefined): Html {
-  const field = (name: 'from' | 'to', label: string) =>
-    input({
-      name,
-      label,
-      type: 'number',
-      min: 1,
-      isRequired: true,
-      value: [query[name] ?? ''].flat().join(),
-      error: messageOf(refusal?.details, name),
-    });
+/** Versions among which is chosen; of a record with more, their numbers are typed. */
+const MOST_LISTED = 100;
+
+/** Resolves with the versions of a record that can be compared, newest first; undefined where they are too many, or one cannot be read. */
+async function listVersions(
+  ports: ComparePorts,
+  workspace: string,
+  entry: CatalogEntry,
+  id: string,
+): Promise<RecordVersion[] | undefined> {
+  const request = { limit: MOST_LISTED, pageToken: undefined };
+  const history = await readRecordHistory(ports, workspace, entry, id, request).catch(asUnreadable);
+  if (history instanceof UnreadableError || history.next_page_token !== null) return undefined;
+  const erased = history.items.findIndex(({ outcome }) => outcome === 'erased');
+  return erased === -1 ? history.items : history.items.slice(0, erased);
+}
+
+function versionForm(
+  query: Visit['req']['query'],
+  versions: readonly RecordVersion[] | undefined,
+  refusal: Refusal | undefined,
+): Html {
+  const { timeZone = 'UTC' } = viewerPreferences();
+  const options = versions?.map(({ version, recorded_at, principal: { name, id } }) => ({
+    value: String(version),
+    text: `${version}: ${zonedTime(recorded_at, timeZone)}, ${name ?? id}`,
+  }));
+  const field = (name: 'from' | 'to', label: string) => {
+    const value = [query[name] ?? ''].flat().join();
+    const error = messageOf(refusal?.details, name);
+    return options
+      ? select({ name, label, value, error, options })
+      : input({ name, label, value, error, type: 'number', min: 1, isRequired: true });
+  };
   return html`<form method="get" class="moment">
 ${formError(refusal)}
 <div class="line">${field('from', 'From version')}${field('to', 'To version')}<button type="submit" class="outline">Compare</button></div>
