@@ -90,6 +90,7 @@ onEmbeddedEngines((start) => {
     expect(plan).toContain('City stays, version 3 by');
     expect(plan).toContain('Voided, as it was created 1');
     expect(plan).toContain('Undo 1 record');
+    expect(plan.indexOf('Undo 1 record')).toBeLessThan(plan.indexOf('Voided, as it was created 1'));
     let next = '';
     const events = await changesBy(service, async () => {
       const { status, headers } = await visitor.post(path('/undo'), ofSender());

@@ -24,6 +24,11 @@ test('one sample is open at a time, and is copied by its button', async () => {
   const page = await dashboard.openAs('viewer', '/reference/operations/getHealth');
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   expect(await page.locator('#sample-curl').isVisible()).toBe(true);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const [operation, sample] = await Promise.all(
+    ['.operation > :first-child', '.samples'].map((part) => page.locator(part).boundingBox()),
+  );
+  expect(sample?.y).toBe(operation?.y);
   await page.getByText('Python', { exact: true }).click();
   expect(await page.locator('#sample-curl').isVisible()).toBe(false);
   await page.getByRole('button', { name: 'Copy the Python sample' }).click();
@@ -50,6 +55,8 @@ test('the events that come are put above those that are there, until that is sto
 
 test('an operation is tried by its form, which keeps what was typed, and the answer is accessible', async () => {
   const page = await dashboard.openAs('compliance', '/reference/operations/listPayers');
+  await page.getByRole('button', { name: 'Try it' }).click();
+  await page.waitForURL(/#try-it$/);
   await page.getByLabel('limit (query)').fill('1');
   await page.getByRole('button', { name: 'Send' }).click();
   const answer = page.getByRole('region', { name: 'Response' });

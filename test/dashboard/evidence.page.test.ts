@@ -38,6 +38,10 @@ test(
   async () => {
     const page = await dashboard.openAs('compliance', path());
     await page.getByText('No verification yet.').waitFor();
+    // What was found comes first, and what finds it is beside the title.
+    const parts = ['Verification', 'Last saved head', 'Export', 'Public key'];
+    expect(await page.getByRole('heading', { level: 2 }).allTextContents()).toEqual(parts);
+    expect(await page.locator('.page-head').getByRole('button').allTextContents()).toEqual(['Verify now']);
     await expectAccessible(page);
     const accesses = await accessesBy(service, async () => {
       await page.getByRole('button', { name: 'Verify now' }).click();

@@ -60,8 +60,8 @@ onEmbeddedEngines((start) => {
         [{ action: 'verify' }, { type: 'user', id: userId }],
       ]);
       const size = (await eventsOfClinic()).length;
-      expect(shown).toContain(`Verification passed Requested by ${userName} (user)`);
-      expect(shown).toContain(`Erased 2 events, in 1 erasures`);
+      expect(shown).toContain(`Verification passed just now Requested by ${userName} (user)`);
+      expect(shown).toContain(`Erased 2 events, in 1 erasure of`);
       expect(shown).toMatch(new RegExp(`Payer ${payer.id} 2 \\S+ \\(command line\\) ${REASON}`));
       const [, events, compared, held] =
         /Events verified (\d+) .*model (\d+) events .*saved heads (\d+) /.exec(shown) ?? [];

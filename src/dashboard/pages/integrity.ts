@@ -57,7 +57,7 @@ async function readEvidence(
 }
 
 /** A part of the page that is refreshed, by the id of its place. */
-const evidenceParts = { heads: headsPart, verification: verificationPart } satisfies Record<
+const evidenceParts = { heads: headsPart, verification: verificationPart, erasures } satisfies Record<
   string,
   (evidence: Evidence) => Html
 >;
@@ -101,14 +101,13 @@ function headFacts({ size, root, created_at }: TreeHead): [string, HtmlValue][] 
   ];
 }
 
-function verificationPart(evidence: Evidence): Html {
-  const { verification, workspace, names } = evidence;
+function verificationPart({ verification, workspace, names }: Evidence): Html {
   if (verification === undefined)
     return empty(html`No verification yet. To start the first one, choose “Verify now”.`);
   const { asked_by, started_at, ended_at, findings, head, outcome } = verification;
   const asked = who({ ...asked_by, name: names.nameOf(asked_by) ?? null });
   const isOver = outcome !== undefined;
-  return html`${isOver ? html`<p>${badge(...verdictTexts[outcome])}</p>` : progress(verification)}
+  return html`${isOver ? html`<p>${badge(...verdictTexts[outcome])} ${ended_at && timeAgo(ended_at)}</p>` : progress(verification)}
 ${findings && findings.problems.length > 0 && lines('Problems', findings.problems)}
 ${definitionList([
   ['Requested by', asked],
@@ -125,7 +124,6 @@ ${definitionList([
   ...(head ? ([['Root', html`<code class="digest">${head.root}</code>`]] as const) : []),
 ])}
 ${findings && findings.remarks.length > 0 && lines('Remarks', findings.remarks)}
-${findings && erasures(evidence, findings.erased)}
 ${head && html`<p><a href="${evidencePath(workspace, '/verified-head')}" download>Download signed head</a></p>`}`;
 }
 
@@ -154,14 +152,15 @@ type Erased = NonNullable<Verification['findings']>['erased'];
 function erasedText({ count, erasures: all }: Erased): string {
   return count === 0
     ? 'nothing'
-    : `${number(count)} events, in ${number(all)} erasures of records and documents`;
+    : `${number(count)} ${count === 1 ? 'event' : 'events'}, in ${number(all)} ${all === 1 ? 'erasure' : 'erasures'} of records and documents`;
 }
 
-/** What was erased, by whom, when and why. */
-function erasures({ names, workspace }: Evidence, { erasures: all, told }: Erased): Html | undefined {
-  if (told.length === 0) return undefined;
+/** What was erased, by whom, when and why, as the verification found it. */
+function erasures({ names, workspace, verification }: Evidence): Html {
+  const { erasures: all, told } = verification?.findings?.erased ?? { erasures: 0, told: [] };
+  if (told.length === 0) return html``;
   const title = all > told.length ? `The last ${told.length} erasures` : 'Erasures';
-  return html`<h3>${title}</h3>
+  return html`<h2>${title}</h2>
 ${table(
   title,
   [
@@ -226,21 +225,22 @@ async function page(ports: EvidencePagePorts, { workspace, csrf, may }: Visit): 
   const signs = (await ports.evidence.signingKey()) !== undefined;
   const keys = await ports.evidence.publicKeys();
   const body = html`<div class="page-head"><h1>${SECTION}</h1>
-<div hx-get="${evidencePath(workspace, '/state')}" hx-trigger="every 3s" hx-swap="none"></div></div>
+<div class="actions"><form method="post" action="${evidencePath(workspace, '/verify')}">${csrf}<button type="submit">Verify now</button></form></div></div>
+<div hx-get="${evidencePath(workspace, '/state')}" hx-trigger="every 3s" hx-swap="none"></div>
 <p class="muted">The history of a workspace is a hash tree. A signed head kept outside the service can prove later that nothing in it was changed, removed or inserted.</p>
-<h2>Last saved head</h2>
-${place('heads', evidence)}
-<h2>Verification</h2>
-<p>Rereads the whole log and compares it with the read model’s tree and the saved heads. This takes minutes for a million events; requests have priority.</p>
+<div class="record-columns"><section><h2>Verification</h2>
 ${place('verification', evidence)}
-<form method="post" action="${evidencePath(workspace, '/verify')}">${csrf}<div class="actions"><button type="submit">Verify now</button></div></form>
-${
-  may(phiReaders) &&
-  html`<h2>Export</h2>
-${exportForm(workspace, csrf, signs)}`
-}
-<h2>Public key</h2>
-${keys ? keyLink(workspace, keys) : html`<p>This process does not have the signing key. To get the public key, run <code>chartledger secrets show signing</code>.</p>`}`;
+<p class="muted">Rereads the whole log and compares it with the read model’s tree and the saved heads. This takes minutes for a million events; requests have priority.</p></section>
+<section><h2>Last saved head</h2>
+${place('heads', evidence)}</section></div>
+${place('erasures', evidence)}
+<div class="record-columns">${
+    may(phiReaders) &&
+    html`<section><h2>Export</h2>
+${exportForm(workspace, csrf, signs)}</section>`
+  }
+<section><h2>Public key</h2>
+${keys ? keyLink(workspace, keys) : html`<p>This process does not have the signing key. To get the public key, run <code>chartledger secrets show signing</code>.</p>`}</section></div>`;
   return { page: { title: SECTION, section: SECTION, body } };
 }
 

@@ -80,7 +80,9 @@ async function counts(
     sent,
   ).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="actions"><button type="submit" class="danger">Undo ${figure(all, 'record')}</button></div></form>`;
-  return html`<div class="charts">${table(
+  return html`${note && html`${note}<p class="muted">One undo writes ${figure(MOST_UNDONE, 'record')}; repeat it for the rest.</p>`}
+${all > 0 && (may(admins) ? button : html`<p class="muted">An administrator can apply it.</p>`)}
+<div class="charts">${table(
     'Records by what is done with them',
     [
       { title: 'What is done', isHeader: true, cell: (action) => titleOf(undoActionTexts[action]) },
@@ -91,9 +93,7 @@ async function counts(
       },
     ],
     undoActions.filter((action) => byAction.has(action)),
-  )}</div>
-${note && html`${note}<p>One undo writes ${figure(MOST_UNDONE, 'record')}; repeat it for the rest.</p>`}
-${all > 0 && (may(admins) ? button : html`<p class="muted">An administrator can apply it.</p>`)}`;
+  )}</div>`;
 }
 
 function planColumns(

@@ -30,7 +30,7 @@ interface Field {
 export function schemaPart(name: string, schema: Schema): Html {
   return html`<section class="reference-part" id="schema-${name}">
 ${schema.description && html`<p>${inline(schema.description)}</p>`}
-${schema.properties ? fields(propertiesOf(schema)) : html`<p>${typeText(schema)}</p>`}
+${schema.properties ? html`<div class="schema">${fields(propertiesOf(schema))}</div>` : html`<p>${typeText(schema)}</p>`}
 </section>`;
 }
 
@@ -127,11 +127,12 @@ export function operationPart(placed: PlacedOperation): Html {
   const { path, operation } = placed;
   return html`<section class="reference-part" id="${operation.operationId}">
 <p class="endpoint">${methodMark(placed)} <code>${path}</code></p>
+<div class="operation"><div>
 ${markdown(operation.description)}
 ${parameterList(placed)}
-${bodyPart(placed)}
-<h2>Samples</h2>
-${samplesPart(placed)}
+${bodyPart(placed)}</div>
+<div class="samples"><h2>Samples</h2>
+${samplesPart(placed)}</div></div>
 <h2>Responses</h2>
 <dl class="fields answers">${Object.entries(operation.responses).map(([status, response]) => answer(status, response))}</dl>
 </section>`;

@@ -43,12 +43,18 @@ const referenceSection = 'API reference';
  * Returns a page of the reference next to its contents; `current` is the id of the entry or the group to which it
  * belongs.
  */
-function referenceFrame(outline: readonly Group[], current: string, title: string, body: HtmlValue): Page {
+function referenceFrame(
+  outline: readonly Group[],
+  current: string,
+  title: string,
+  body: HtmlValue,
+  action?: Html,
+): Page {
   return {
     title,
     section: referenceSection,
     body: html`${breadcrumb([{ text: referenceSection, path: '/reference' }])}
-<h1>${title}</h1>
+<div class="page-head"><h1>${title}</h1>${action}</div>
 <div class="reference">
 <div class="contents" tabindex="0">
 ${searchForm('')}
@@ -201,7 +207,8 @@ function operationPage({ outline }: Described, placed: PlacedOperation, tryPart:
 <section aria-labelledby="try-it"><h2 id="try-it">Try it</h2>
 ${tryPart}
 </section>`;
-  return referenceFrame(outline, operationId, summary, body);
+  const action = html`<div class="actions"><a role="button" href="#try-it">Try it</a></div>`;
+  return referenceFrame(outline, operationId, summary, body, action);
 }
 
 function schemaPage({ document, outline }: Described, { req }: Visit): Page {

@@ -142,9 +142,9 @@ ${select({
   ...{ name: 'workspace', label: 'Workspace', value: valueFor('workspace', req.session.workspace ?? '') },
   options: workspaces.map((value) => ({ value, text: value })),
 })}
-${triedParameters(placed).map((one) => field(one, valueFor(fieldName(one), beginnings[one.name] ?? '')))}
+<div class="field-grid">${triedParameters(placed).map((one) => field(one, valueFor(fieldName(one), beginnings[one.name] ?? '')))}</div>
 ${body !== undefined && bodyField(valueFor('body', JSON.stringify(body, null, 2)))}
-<button type="submit">Send</button>
+<div class="actions"><button type="submit">Send</button></div>
 </form>`;
 }
 
