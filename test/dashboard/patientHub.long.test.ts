@@ -356,6 +356,9 @@ onEmbeddedEngines((start) => {
     expect(newest.accesses).toEqual([
       ['record.list', 'encounter'],
       ['record.list', 'patient'],
+      // Suggested by the filters.
+      ['record.list', 'provider'],
+      ['record.list', 'facility'],
     ]);
     const next = /href="\/dashboard([^"#]*)#list" rel="next"/.exec(newest.text)?.[1] as string;
     const last = (await shown(next.replaceAll('&amp;', '&'))).text;
