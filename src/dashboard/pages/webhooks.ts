@@ -108,7 +108,7 @@ export function webhookState({ state, disabled_reason, delivery }: WebhookStatus
     return html`${badge('blocked', 'bad')}<br>its secret cannot be decrypted with the service’s key (WEBHOOK_SECRETS_KEY): rotate the secret`;
   }
   if (failing_since !== null)
-    return html`${badge('failing', 'bad')}<br><span class="nowrap">since ${time(failing_since)}</span>`;
+    return html`${badge('failing', 'bad')} <span class="nowrap">since ${time(failing_since)}</span>`;
   return badge('enabled', 'good');
 }
 
@@ -236,10 +236,7 @@ function webhookTable(
       { title: 'State', cell: webhookState },
       { title: 'Last 24 hours', cell: ({ id }) => hourStrip(lastDay, id) },
       { title: 'Payload', cell: ({ payload }) => payload },
-      {
-        title: 'Waiting',
-        cell: ({ delivery }) => html`<span class="nowrap">${pendingText(delivery)}</span>`,
-      },
+      { title: 'Waiting', cell: ({ delivery }) => pendingText(delivery) },
       {
         title: 'Given up',
         isNumber: true,

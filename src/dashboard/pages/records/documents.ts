@@ -232,7 +232,7 @@ function versionLinks(
   if (!content_available) return html`<span class="muted">no longer kept</span>`;
   return html`${
     content_type === documentFormats.pdf &&
-    html`<a href="${path}?preview=${version}#preview" aria-label="Preview version ${version}">Preview</a> · `
+    html`<a href="${path}?preview=${version}#preview" aria-label="Preview version ${version}">Preview</a> `
   }<a href="${path}/download?version=${version}" aria-label="Download version ${version}">Download</a>`;
 }
 

@@ -52,7 +52,7 @@ ${input({
     value: sent[NAME],
     autocomplete: 'off',
   },
-  ...{ placeholder: 'Name, date or number', error: error(NAME) },
+  ...{ placeholder: 'Name or date', error: error(NAME) },
 })}
 ${input({ name: 'id', label: 'ID', type: 'search', value: sent.id, autocomplete: 'off', error: error('id') })}
 ${entry.filters.map((filter) => filterField(entry, filter, sent, { refusal, suggestions }))}
