@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { progressNote } from '../../src/dashboard/pages/readiness/worklist.ts';
 import type { DisclosedRange } from '../../src/domain/events/payloads.ts';
+import { UserDirectory } from '../../src/modules/auth/users.ts';
 import { sendBatch } from '../support/client.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
@@ -446,6 +447,35 @@ onEmbeddedEngines((start) => {
     const ids = answered.map(({ data }) => data.encounter_id);
     expect(ids.toSorted()).toEqual([claim.encounter.id, second.encounter.id].map(String).toSorted());
     expect(await show('/readiness')).toContain('The finding was snoozed. Encounters: 2.');
+  });
+
+  test('fields for people suggest the users of the workspace and its keys, and no others', async () => {
+    const [own, other] = [phi('lab'), phi('lab')];
+    const workspace = service.workspaceId('clinic');
+    await service.keys.createKey(workspace, own, ['read']);
+    await service.createKey('south');
+    const south = service.workspaceId('south');
+    await service.keys.createKey(south, other, ['read']);
+    const colleague = await signedIn(service, 'billing', workspace);
+    const stranger = await signedIn(service, 'billing', south);
+    const users = await UserDirectory.open(service.eventLog);
+    const nameOf = ({ id }: { id: string }) => String(users.find(id)?.name);
+    users.close();
+    const query = { rule: 'payer_code_missing', kind: 'payer', record_id: String(uncoded.payer.id) };
+    const answer = `/records/encounters/${uncoded.encounter.id}/readiness/answer?${new URLSearchParams(query)}`;
+    for (const [path, field] of [
+      ['/readiness', 'assigned_to'],
+      [answer, 'assigned_to'],
+      [`/records/encounters/${uncoded.encounter.id}/timeline`, 'who'],
+    ] as const) {
+      const page = await show(path);
+      expect(page).toContain(` list="${field}-list"`);
+      const list = page.split(`<datalist id="${field}-list">`)[1]?.split('</datalist>')[0];
+      expect([path, list]).toEqual([path, expect.stringContaining(nameOf(colleague))]);
+      expect(list).not.toContain(nameOf(stranger));
+      expect(list?.includes(own)).toBe(field === 'who');
+      expect(list).not.toContain(other);
+    }
   });
 
   test('the days up to a filing limit are those of the workspace', async () => {

@@ -4,6 +4,7 @@ import {
   ALL_WORKSPACES,
   type Role,
   type Roles,
+  roleIn,
   roles,
   stateOf,
   type User,
@@ -38,6 +39,24 @@ export function principalChoices(
   return [
     ...keys.map(({ id, name }) => ({ value: id, text: `API key: ${name}` })),
     ...users.all().map(({ id, name }) => ({ value: id, text: `User: ${name}` })),
+  ];
+}
+
+/** Returns the names of the users with a role in a workspace, as suggestions for a field. */
+export function userSuggestions(users: UserDirectory, workspace: string): { value: string; text: string }[] {
+  const members = users.all().filter((user) => roleIn(user, workspace) !== undefined);
+  return members.map(({ name }) => ({ value: name, text: 'User' }));
+}
+
+/** The same, and the names of its keys. */
+export function senderSuggestions(
+  { directory, users }: { directory: KeyDirectory; users: UserDirectory },
+  workspace: string,
+): { value: string; text: string }[] {
+  const keys = [...directory.known.keys.values()].filter((key) => key.workspace === workspace);
+  return [
+    ...keys.map(({ name }) => ({ value: name, text: 'API key' })),
+    ...userSuggestions(users, workspace),
   ];
 }
 

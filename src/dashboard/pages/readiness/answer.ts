@@ -6,6 +6,7 @@ import { encounter } from '../../../domain/records/kinds/encounter.ts';
 import { validate, validationError } from '../../../domain/records/schema/validation.ts';
 import { readinessAccess } from '../../../modules/audit/accesses.ts';
 import { recordAccess } from '../../../modules/audit/recordAccess.ts';
+import type { UserDirectory } from '../../../modules/auth/users.ts';
 import { answerFinding, problemsOf } from '../../../modules/readiness/answerCommands.ts';
 import { answerCause, type CauseAnswer } from '../../../modules/readiness/causeAnswers.ts';
 import { type Readiness, readReadiness } from '../../../modules/readiness/queries.ts';
@@ -15,7 +16,7 @@ import type { QueryPorts } from '../../../modules/records/queries/records.ts';
 import type { FieldMessage } from '../../../platform/errors.ts';
 import { answerList } from '../../components/answers.ts';
 import { defectText } from '../../components/defects.ts';
-import { formError, input, messageOf } from '../../components/forms.ts';
+import { formError, type InputField, input, messageOf } from '../../components/forms.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
@@ -31,6 +32,7 @@ import {
   type Visit,
   viewerPreferences,
 } from '../../components/page.ts';
+import { userSuggestions } from '../../components/people.ts';
 import { textsOf } from '../../components/recordTable.ts';
 import { definitionList } from '../../components/tables.ts';
 import { bdi, code, empty } from '../../components/text.ts';
@@ -38,7 +40,9 @@ import { answerPath, readinessSection, recordPath, worklistPath } from '../../co
 import { type ErasedPorts, orErased, readNames } from '../records/shared.ts';
 import { analysisCrumbs } from './scorecard.ts';
 
-interface AnswerPorts extends QueryPorts, ErasedPorts {}
+interface AnswerPorts extends QueryPorts, ErasedPorts {
+  users: UserDirectory;
+}
 
 /**
  * What is answered: what a rule finds in a record; `list`: the query of the worklist from which the page was opened; `after`: where
@@ -115,7 +119,7 @@ ${definitionList([
 ])}
 ${answerList(readiness.facts.answers?.get(answerKey(finding.rule.code, finding.record)), finding.answer, readiness.at, ports.names)}
 ${formError(refusal)}
-${answerForms(visit, finding, refusal?.details)}
+${answerForms(visit, finding, userSuggestions(ports.users, workspace), refusal?.details)}
 <p class="muted">An answer is for this encounter, or for all that have the finding now; encounters that come later are not answered. Accepted and snoozed findings return when the last day is over, or the ${finding.record.kind} changes.</p>
 ${back}`;
   return { title, section: readinessSection, body, ...(refusal && { status: refusal.status }) };
@@ -127,6 +131,7 @@ const SNOOZED_UNTIL = 'snoozed_until';
 function answerForms(
   { csrf, user, req }: Visit,
   { record, answer }: CausedFinding,
+  users: InputField['suggestions'],
   details?: readonly FieldMessage[],
 ): Html {
   // What is wrong in an encounter is its own.
@@ -158,6 +163,7 @@ ${form(
   'Assign',
   field('assigned_to', 'Assigned to', {
     hint: 'A name; empty for nobody.',
+    suggestions: users,
     value: answer?.assignedTo ?? user.name,
   }),
 )}

@@ -3,6 +3,7 @@ import { payer } from '../../../domain/records/kinds/payer.ts';
 import { provider } from '../../../domain/records/kinds/provider.ts';
 import { worklistAccesses } from '../../../modules/audit/accesses.ts';
 import { recordAccess } from '../../../modules/audit/recordAccess.ts';
+import type { UserDirectory } from '../../../modules/auth/users.ts';
 import { isEmpty, type ShownCounts, shownCounts } from '../../../modules/readiness/counts.ts';
 import { readSince } from '../../../modules/readiness/since.ts';
 import { readWorklist, type Worklist, type WorklistProgress } from '../../../modules/readiness/worklist.ts';
@@ -18,6 +19,7 @@ import {
   type Visit,
 } from '../../components/page.ts';
 import { pageLinks } from '../../components/paging.ts';
+import { userSuggestions } from '../../components/people.ts';
 import { code, empty } from '../../components/text.ts';
 import {
   readinessSection,
@@ -89,6 +91,7 @@ const ENCOUNTERS_A_PAGE = 50;
 
 interface WorklistPorts extends QueryPorts {
   names: PrincipalNames;
+  users: UserDirectory;
 }
 
 /** `…/readiness`: the encounters of a workspace by what is in the way of billing them; pages, and an export. */
@@ -142,7 +145,7 @@ async function worklistPage(ports: WorklistPorts, visit: Visit): Promise<Page> {
     return framed(html`${heading(workspace, limits)}
 ${progressNote(workspace, worklist.progress, req.originalUrl)}
 ${stateTabs(workspace, query, worklist.counts && shownCounts(worklist.counts, selection))}
-${worklistForm(workspace, limits, known.suggestions, { settings })}
+${worklistForm(workspace, limits, known.suggestions, { settings, users: userSuggestions(ports.users, workspace) })}
 <section aria-labelledby="defects"><h2 id="defects">Defects</h2>
 ${defectMatrix({ workspace, limits, grouping: query.by, names, settings }, defects)}</section>
 <div class="page-head"><h2 id="list">Encounters</h2>

@@ -89,7 +89,11 @@ export function worklistForm(
   workspace: string,
   sent: Record<string, string>,
   known: ReadonlyMap<string, InputField['suggestions']>,
-  { refusal, settings }: { refusal?: Refusal; settings?: RuleSettings } = {},
+  {
+    refusal,
+    settings,
+    users,
+  }: { refusal?: Refusal; settings?: RuleSettings; users?: InputField['suggestions'] } = {},
 ): Html {
   const line = (
     name: string,
@@ -126,7 +130,7 @@ ${choice('answered', 'Answered', sent.answered ?? '', [
   { value: 'false', text: 'With an unanswered defect' },
   { value: 'true', text: 'All answered' },
 ])}
-${line('assigned_to', 'Assigned to', 'search')}
+${line('assigned_to', 'Assigned to', 'search', users)}
 ${choice('sort', 'Order', sent.sort ?? '', [
   { value: '', text: 'As created' },
   { value: 'filing', text: 'By filing deadline' },

@@ -7,6 +7,8 @@ import { instantOf } from '../../../domain/records/schema/isoDates.ts';
 import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
 import { validate } from '../../../domain/records/schema/validation.ts';
 import { recordAccess, recordFurtherAccess } from '../../../modules/audit/recordAccess.ts';
+import type { KeyDirectory } from '../../../modules/auth/keyDirectory.ts';
+import type { UserDirectory } from '../../../modules/auth/users.ts';
 import { type RecordView, readRecord } from '../../../modules/records/queries/records.ts';
 import {
   MOST_CHANGES,
@@ -19,7 +21,7 @@ import {
   wholeTimeline,
 } from '../../../modules/records/queries/wholeTimeline.ts';
 import { csvLine } from '../../../platform/csv.ts';
-import { filterForm, input, messageOf, select } from '../../components/forms.ts';
+import { filterForm, type InputField, input, messageOf, select } from '../../components/forms.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -32,6 +34,7 @@ import {
   type Visit,
 } from '../../components/page.ts';
 import { pageLinks } from '../../components/paging.ts';
+import { senderSuggestions } from '../../components/people.ts';
 import { filledQuery, kindOf, recordsSection, textsOf, unlessBehind } from '../../components/recordTable.ts';
 import { leftOut, tryAgain } from '../../components/text.ts';
 import { momentInputs, shownMoment, zoneParameter } from '../../components/time.ts';
@@ -56,7 +59,10 @@ const querySchema = z.object({
 });
 const parameters: readonly string[] = [...Object.keys(querySchema.shape), zoneParameter];
 
-interface TimelinePorts extends FooterPorts, ErasedPorts {}
+interface TimelinePorts extends FooterPorts, ErasedPorts {
+  directory: KeyDirectory;
+  users: UserDirectory;
+}
 
 /**
  * `…/records/{kinds}/{id}/timeline`: what happened to a record and everything below it, newest first, within limits;
@@ -135,7 +141,7 @@ async function timelinePage(ports: TimelinePorts, visit: Visit): Promise<Reply> 
     return `${address}${path}${query && `?${query}`}`;
   };
   const body = html`${head}
-${timelineForm(address, limits)}
+${timelineForm(address, limits, senderSuggestions(ports, workspace))}
 ${
   found
     ? html`<div class="page-head"><h2>${changesText(found.total)}</h2>
@@ -169,7 +175,7 @@ async function refusedPage(
   const read = { action: 'record.read', kind: entry.kind, record_id: view.id } as const;
   await recordAccess(ports.eventLog, caller, read, ...accesses);
   const address = `/dashboard${timelinePath(workspace, entry.kind, view.id)}`;
-  const body = html`${head}${timelineForm(address, textsOf({ query: filledQuery(req) }), refusal)}`;
+  const body = html`${head}${timelineForm(address, textsOf({ query: filledQuery(req) }), senderSuggestions(ports, workspace), refusal)}`;
   return { page: { title: 'Timeline', section: recordsSection, status: refusal.status, body } };
 }
 
@@ -199,7 +205,12 @@ const subjectTexts: Record<TimelineSubject, string> = {
   erasure: 'Erasures',
 };
 
-function timelineForm(address: string, sent: Record<string, string>, refusal?: Refusal): Html {
+function timelineForm(
+  address: string,
+  sent: Record<string, string>,
+  senders: InputField['suggestions'],
+  refusal?: Refusal,
+): Html {
   const moment = (name: string, label: string) => ({
     ...{ name, label, step: 1, value: shownMoment(sent[name]) },
     error: messageOf(refusal?.details, name),
@@ -209,7 +220,7 @@ function timelineForm(address: string, sent: Record<string, string>, refusal?: R
     limits: sent,
     refusal,
     fields: html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
-${input({ name: 'who', label: 'Who', type: 'search', value: sent.who, error: messageOf(refusal?.details, 'who'), placeholder: 'Name or ID' })}
+${input({ name: 'who', label: 'Who', type: 'search', value: sent.who, suggestions: senders, error: messageOf(refusal?.details, 'who'), placeholder: 'Name or ID' })}
 ${select({
   name: 'what',
   label: 'What',
