@@ -105,6 +105,25 @@ onEveryEngine((start) => {
     expect(list).toContain(`/records/encounters/${visit.id}"`);
   });
 
+  test('keys by the beginnings of words in their names, once they are many; nothing is recorded', async () => {
+    const { visitor: admin } = await signedIn(service, 'admin');
+    const workspace = service.workspaceId('clinic');
+    expect((await admin.get(`${root}/keys`)).text).not.toContain('name="name"');
+    const make = (name: string) => service.keys.createKey(workspace, name, ['read']);
+    await make('Zoë: nightly sync');
+    for (let count = 0; count < 21; count += 1) await make(`Lab ${count}`);
+    const keysIn = (page: string) => page.match(/\/keys\/key_\w+" title="[^"]+"/g)?.length;
+    const appended = await appendedBy(service, async () => {
+      const all = await admin.get(`${root}/keys`);
+      expect(all.text).toContain('name="name"');
+      const found = await admin.get(`${root}/keys?name=night+zoe`);
+      expect(keysIn(found.text)).toBe(1);
+      expect(found.text).toContain('Filter (1)');
+      expect((await admin.get(`${root}/keys?name=ightly`)).text).toContain('No name matches');
+    });
+    expect(appended).toEqual([]);
+  });
+
   test('page by page, each record once', async () => {
     const name = phi('Clinic of many');
     const lines = Array.from({ length: 60 }, () => ({

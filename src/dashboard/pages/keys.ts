@@ -7,6 +7,7 @@ import type { QueryPorts } from '../../modules/records/queries/records.ts';
 import { formError, input, messageOf, termFields, termsSent, termsText } from '../components/forms.ts';
 import { wordsOf } from '../components/labels.ts';
 import { breadcrumb } from '../components/layout.ts';
+import { filteredByName, nameParameter } from '../components/nameFilter.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -57,7 +58,8 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
       method: 'get',
       path,
       roles: integrators,
-      handle: async ({ workspace }) => ({ page: await listPage(ports, workspace) }),
+      query: [nameParameter],
+      handle: async (visit) => ({ page: await listPage(ports, visit) }),
     },
     {
       method: 'get',
@@ -97,12 +99,18 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
   ];
 }
 
-async function listPage({ directory, ...ports }: KeyPagePorts, workspace: string): Promise<Page> {
+async function listPage({ directory, ...ports }: KeyPagePorts, { req, workspace }: Visit): Promise<Page> {
   await directory.refresh();
   const keys = [...directory.known.keys.values()].filter((key) => key.workspace === workspace).toReversed();
+  const { items, filter, none } = filteredByName(
+    req,
+    `/dashboard${keysPath(workspace)}`,
+    keys,
+    ({ name }) => name,
+  );
   const uses = await lastUses(ports, workspace);
-  const living = keys.filter(({ state }) => state !== 'deleted');
-  const deleted = keys.filter(({ state }) => state === 'deleted');
+  const living = items.filter(({ state }) => state !== 'deleted');
+  const deleted = items.filter(({ state }) => state === 'deleted');
   const columns: TableColumn<ApiKey>[] = [
     {
       title: 'Name',
@@ -125,9 +133,15 @@ async function listPage({ directory, ...ports }: KeyPagePorts, workspace: string
     section: keysSection,
     body: html`<div class="page-head"><h1>API keys</h1><div class="actions"><a role="button" href="/dashboard${keysPath(workspace)}/new">Create API key</a></div></div>
 <p>Systems send an API key with every request. It gives access only to the workspace ${code(workspace)}. Only a digest is stored, so a key is shown once, when it is created.</p>
+${filter}
 ${
   living.length === 0
-    ? empty('No API keys in this workspace. Create one to send the first record.')
+    ? (none ??
+      empty(
+        items.length < keys.length
+          ? 'Only deleted keys have this name.'
+          : 'No API keys in this workspace. Create one to send the first record.',
+      ))
     : html`<div class="dense">${table('API keys', columns, living)}</div>`
 }
 ${

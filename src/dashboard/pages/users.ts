@@ -11,6 +11,7 @@ import type { ReadModels } from '../../storage/readModels.ts';
 import { confirmedChange, formError, input, messageOf } from '../components/forms.ts';
 import { wordsOf } from '../components/labels.ts';
 import { breadcrumb } from '../components/layout.ts';
+import { filteredByName, nameParameter } from '../components/nameFilter.ts';
 import {
   admins,
   type DashboardRoute,
@@ -258,9 +259,10 @@ export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
       method: 'get',
       path: '/users',
       roles: admins,
-      async handle() {
+      query: [nameParameter],
+      async handle({ req }) {
         const [uses] = await Promise.all([lastUses(ports, INSTALLATION), users.refresh()]);
-        return { page: listPage(users, uses) };
+        return { page: listPage(req, users, uses) };
       },
     },
     { method: 'get', path, roles: admins, handle: async (visit) => ({ page: newPage(ports, visit) }) },
@@ -282,13 +284,15 @@ export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
   ];
 }
 
-function listPage(users: UserDirectory, uses: Map<string, PrincipalUse>): Page {
+function listPage(req: Visit['req'], users: UserDirectory, uses: Map<string, PrincipalUse>): Page {
+  const { items, filter, none } = filteredByName(req, '/dashboard/users', users.all(), ({ name }) => name);
   return {
     title: usersSection,
     section: usersSection,
     body: html`<div class="page-head"><h1>Users</h1><div class="actions"><a role="button" href="/dashboard/users/new">Invite user</a></div></div>
 <p>Users sign in to this dashboard. Programs use API keys, which belong to a workspace.</p>
-${userTable(users.all(), uses)}`,
+${filter}
+${none ?? userTable(items, uses)}`,
   };
 }
 
@@ -318,7 +322,7 @@ ${roleFields(directory, { form, refusal })}
   };
 }
 
-function userTable(users: User[], uses: Map<string, PrincipalUse>): Html {
+function userTable(users: readonly User[], uses: Map<string, PrincipalUse>): Html {
   return table(
     'Users',
     [
