@@ -225,6 +225,11 @@ test('every refusal says what is wrong: a message by the place in it, others by 
   await rows.last().getByRole('link').first().click();
   const faults = page.getByRole('region', { name: 'Fields at fault' });
   expect(await faults.innerText()).toMatch(/PID-7 Date of birth\s+is not valid/);
+  const waiting = page.getByRole('region', { name: 'Messages of the request that wait' });
+  expect(await waiting.getByRole('rowheader').count()).toBe(1);
+  expect(await waiting.innerText()).toContain('The month is not one of 01 to 12.');
+  await waiting.getByRole('link').click();
+  await page.waitForURL(/messages\/[\w-]+$/);
 });
 
 test('an id that is none, a filter that is none and an empty list say what to do', async () => {

@@ -229,7 +229,7 @@ export function problemText({ text }: Pick<Message['problems'][number], 'text'>)
 }
 
 /** Returns the worst problem in words, and how many more there are. */
-function firstProblem(problems: Message['problems']): Html | undefined {
+export function firstProblem(problems: Message['problems']): Html | undefined {
   const first = problems.find(({ severity }) => severity === 'error') ?? problems[0];
   if (first === undefined) return undefined;
   const more = problems.length - 1;

@@ -8,6 +8,8 @@ import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { findRefusedRequest, versionSince } from '../../modules/audit/requestLog.ts';
+import type { Message } from '../../modules/integrations/messages/message.ts';
+import type { MessageStore } from '../../modules/integrations/messages/store.ts';
 import { errorMeanings, notFound } from '../../platform/errors.ts';
 import { titleOf } from '../components/labels.ts';
 import { breadcrumb } from '../components/layout.ts';
@@ -24,15 +26,20 @@ import {
 } from '../components/page.ts';
 import { who } from '../components/people.ts';
 import { definitionList, type TableColumn, table } from '../components/tables.ts';
-import { code, time } from '../components/text.ts';
-import { messagesPath, recordPath, requestsPath, requestsSection } from '../components/urls.ts';
+import { bdi, code, time } from '../components/text.ts';
+import { messagePath, messagesPath, recordPath, requestsPath, requestsSection } from '../components/urls.ts';
 import { auditSubject } from './auditTable.ts';
+import { firstProblem } from './messages.ts';
 import { inline, type OpenApiDocument } from './reference/outline.ts';
 import { faultField, faultsIn, faultText, requestCurl } from './requestSample.ts';
 import { isMessage, type RequestPagePorts, reason } from './requests.ts';
 
+interface RequestPorts extends RequestPagePorts {
+  messages: MessageStore;
+}
+
 /** `…/requests/{id}`: why a request was refused, and how to send one that is accepted. */
-export function requestPageRoutes(ports: RequestPagePorts): DashboardRoute[] {
+export function requestPageRoutes(ports: RequestPorts): DashboardRoute[] {
   return [
     {
       method: 'get',
@@ -52,7 +59,7 @@ export function requestPageRoutes(ports: RequestPagePorts): DashboardRoute[] {
 }
 
 /** Returns everything known about one refused request, and how to send one of its shape. */
-async function requestPage(ports: RequestPagePorts, visit: Visit, entry: RefusedRequest): Promise<Page> {
+async function requestPage(ports: RequestPorts, visit: Visit, entry: RefusedRequest): Promise<Page> {
   const { workspace } = visit;
   const view = refusedRequestView(entry);
   const document = openapiDocument(ports.openapiPublic) as OpenApiDocument;
@@ -68,7 +75,7 @@ async function requestPage(ports: RequestPagePorts, visit: Visit, entry: Refused
 <p>${reason(entry)}${faults.length === 0 && html`<br>${inline(errorMeanings[view.code])}`}</p>
 ${isWhole ? faultTable(visit, view, faults, document) : await lineTables(ports, visit, view, document)}
 <div class="record-fields">${definitionList(await requestFields(ports, visit, entry, view))}</div>
-${isMessage(view) ? messagesNote(workspace) : entry.principal.type === 'api_key' && sample(ports, visit, view, document)}`,
+${isMessage(view) ? await messagesPart(ports, workspace, view) : entry.principal.type === 'api_key' && sample(ports, visit, view, document)}`,
   };
 }
 
@@ -226,7 +233,12 @@ ${
   table(
     `First refused ${many}`,
     [
-      { title: titleOf(one), isHeader: true, cell: ({ line }) => line.toLocaleString('en-US') },
+      {
+        title: titleOf(one),
+        isHeader: true,
+        cell: ({ line }) =>
+          html`<span class="row-title">${titleOf(one)} </span>${line.toLocaleString('en-US')}`,
+      },
       ...(hasRecords ? [record] : []),
       { title: 'Reason', cell: ({ code: why }) => titleOf(why) },
       {
@@ -246,9 +258,48 @@ ${
 ${counts('Field', 'field', fields)}</div>`;
 }
 
-function messagesNote(workspace: string): Html {
+/** Messages of a workspace that are looked through for those of one request, and how long before its refusal they may have arrived. */
+const MOST_SOUGHT = 1_000;
+const MOST_MINUTES = 10;
+
+/** Resolves with the messages of a request that wait, newest first. */
+async function waitingMessages(
+  { messages }: RequestPorts,
+  workspace: string,
+  { id, refused_at }: RefusedRequestView,
+): Promise<Message[]> {
+  const earliest = new Date(Date.parse(refused_at) - MOST_MINUTES * 60_000).toISOString();
+  const found: Message[] = [];
+  let sought = 0;
+  for await (const message of messages.rejected(workspace)) {
+    sought += 1;
+    if (sought > MOST_SOUGHT || message.received_at < earliest) break;
+    if (message.request_id === id) found.push(message);
+  }
+  return found;
+}
+
+/** Resolves with what is wrong in the messages of a request, in words, or where to find it. */
+async function messagesPart(ports: RequestPorts, workspace: string, view: RefusedRequestView): Promise<Html> {
   const path = messagesPath(workspace, { rejected: 'yes' });
-  return html`<p><a href="/dashboard${path}">Messages that wait</a> are kept as they arrived, with what is wrong in them. They can be corrected and processed again there.</p>`;
+  const found = await waitingMessages(ports, workspace, view);
+  const note = html`<p><a href="/dashboard${path}">Messages that wait</a> are kept as they arrived, with what is wrong in them. They can be corrected and processed again there.</p>`;
+  if (found.length === 0) return note;
+  return html`<h2>Messages that wait</h2>
+<div class="dense flowing">${table(
+    'Messages of the request that wait',
+    [
+      {
+        title: 'Message',
+        isHeader: true,
+        cell: ({ id, event, control_id: name }) =>
+          html`<a href="/dashboard${messagePath(workspace, id)}">${bdi(name ?? event ?? id)}</a>${name !== undefined && html` <small class="muted">${event}</small>`}`,
+      },
+      { title: 'Problem', isCut: true, cell: ({ problems }) => firstProblem(problems) },
+    ],
+    found.toReversed(),
+  )}</div>
+${note}`;
 }
 
 function sample(

@@ -94,20 +94,20 @@ ${body}`,
 }
 
 function overview({ version, description }: OpenApiDocument['info'], outline: readonly Group[], url: string) {
-  return html`<section id="introduction" class="reference-index">
+  return html`<div class="record-columns"><section id="introduction" class="reference-index">
 <p class="muted">Version ${version}. For programs: <code>GET ${url}/openapi/json</code> (OpenAPI 3.1).</p>
 ${markdown(description)}
 <p>The samples read the URL and the API key from the environment:</p>
 <pre tabindex="0"><code>export CHARTLEDGER_URL=${url}
 export CHARTLEDGER_API_KEY=clk_…</code></pre>
 </section>
-${outline.map(
-  ({ id, title, description, entries }) => html`<section class="reference-index" id="${id}">
+<div>${outline.map(
+    ({ id, title, description, entries }) => html`<section class="reference-index" id="${id}">
 <h2>${title}</h2>
 ${description && html`<p>${inline(description)}</p>`}
 <ul>${entries.map((entry) => html`<li id="${entry.id}">${line(entry)}</li>`)}</ul>
 </section>`,
-)}`;
+  )}</div></div>`;
 }
 
 /** Links from outside, to a part of what was once a single page, end at its line here. */
