@@ -315,7 +315,7 @@ test('a refused message leads to the messages that wait, and to no call that wou
   const walk = await Walk.from(page, root);
   await walk.search(String(sent.headers['request-id']));
   await walk.follow('POST /hl7/v2');
-  await page.getByRole('link', { name: 'Messages that wait' }).waitFor();
+  await page.getByRole('rowheader', { name: 'CTRL-4713' }).waitFor();
   expect(await page.locator('#request-call').count()).toBe(0);
   await walk.follow('Messages that wait');
   await page.getByRole('row').filter({ hasText: 'CTRL-4713' }).waitFor();

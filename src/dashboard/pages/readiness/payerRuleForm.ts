@@ -118,7 +118,7 @@ ${input({
 })}</fieldset>
 <details${(value(SEVERAL) !== '' || problem) && html` open`}><summary>Several rules, as JSON</summary>
 ${textArea({
-  ...{ name: SEVERAL, label: 'Rules', rows: 8, value: value(SEVERAL) },
+  ...{ name: SEVERAL, label: 'Rules to try, as JSON', rows: 8, value: value(SEVERAL) },
   hint: 'By their ids, as in the file of chartledger readiness export-rules; null instead of a rule removes it.',
   error: problem && namedProblem(problem),
 })}
