@@ -83,10 +83,11 @@ test.each([
   [`ROOT/${record}/hold`, { reason: '' }, ['Reason must have 1 to']],
   [`ROOT/${record}/erase`, { reason: 'asked', record_id: 'other' }, ['Type the ID of the patient']],
   ['ROOT/reason', { read_reason: '' }, ['Reason ']],
+  ['ROOT/audit/report/vip', { patient: 'nobody' }, ['There is no patient with this ID.']],
   ['ROOT/search', { q: 'x'.repeat(2_000) }, ['Search for must']],
   ['ROOT/readiness/simulation', { 'filing_limits.default': 'long' }, ['Of all payers must be days']],
   ['ROOT/readiness/simulation', { from: 'x' }, ['From is not valid.']],
-  ['ROOT/readiness/simulation', { payer_rules: '[' }, ['Rules to try, as JSON ']],
+  ['ROOT/readiness/simulation', { payer_rules: '[' }, ['Rules must be a JSON object']],
   [
     '/account/password',
     { present: 'wrong', password: 'a good long one', again: 'another long one' },

@@ -14,7 +14,7 @@ import { type AccessReview, type Judgment, setVip } from '../../modules/audit/ac
 import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import { readRuleSettings } from '../../modules/readiness/rules/rule.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
-import { formError, input, select } from '../components/forms.ts';
+import { formError, input, messageOf, select } from '../components/forms.ts';
 import { titleOf } from '../components/labels.ts';
 import { breadcrumb } from '../components/layout.ts';
 import {
@@ -60,7 +60,7 @@ export function accessReportRoutes(ports: ReportPorts): DashboardRoute[] {
     { ...get, path, handle: (visit) => reportPage(ports, visit) },
     { ...get, path: `${path}/export`, report: 'access', handle: (visit) => exportReport(ports, visit) },
     { ...post, path: `${path}/judge`, roles: trailReaders, handle: (visit) => judge(ports, visit) },
-    { ...post, path: `${path}/vip`, roles: admins, handle: (visit) => changeVip(ports, visit) },
+    { ...post, path: `${path}/vip`, page: path, roles: admins, handle: (visit) => changeVip(ports, visit) },
   ];
 }
 
@@ -81,16 +81,17 @@ async function readReport(ports: ReportPorts, visit: Visit, more: { format?: 'cs
   return { month, report };
 }
 
-async function reportPage(ports: ReportPorts, visit: Visit): Promise<Reply> {
+/** `refusal` is why a patient was not marked. */
+async function reportPage(ports: ReportPorts, visit: Visit, refusal?: Refusal): Promise<Reply> {
   const { workspace } = visit;
   let read: Awaited<ReturnType<typeof readReport>>;
   try {
     read = await readReport(ports, visit);
   } catch (error) {
-    const refusal = problemOf(error);
+    const refused = problemOf(error);
     const sent = String(filledQuery(visit.req).month ?? '');
-    const body = html`<h1>${TITLE}</h1>${monthForm(workspace, sent, refusal)}`;
-    return { page: { title: TITLE, section, status: refusal.status, body } };
+    const body = html`<h1>${TITLE}</h1>${monthForm(workspace, sent, refused)}`;
+    return { page: { title: TITLE, section, status: refused.status, body } };
   }
   const { month, report } = read;
   const { review, timeZone, rows } = report;
@@ -117,8 +118,8 @@ ${count === 0 ? empty('No access was out of the ordinary.') : html`<div class="d
 ${isCut && html`<p>The first ${shown.length} of ${count.toLocaleString('en-US')} rows. The file has all.</p>`}
 <h2>VIPs</h2>
 <p class="muted">Access to the records of these patients is in the report. The mark is no field of the record.</p>
-${vipList(ports, visit, review, names)}`;
-  return { page: { title: TITLE, section, body } };
+${vipList(ports, visit, review, names, refusal)}`;
+  return { page: { title: TITLE, section, body, ...(refusal && { status: refusal.status }) } };
 }
 
 /** Resolves with the names of what rows and marks are about, for those who may see them; that they are shown is recorded. */
@@ -213,9 +214,10 @@ type Vip = [id: string, mark: { at: string; by: Principal }];
 
 function vipList(
   { names }: ReportPorts,
-  { workspace, may, csrf }: Visit,
+  { workspace, may, csrf, form }: Visit,
   { vips }: AccessReview,
   recordNames: RecordNames | undefined,
+  refusal?: Refusal,
 ): Html {
   const action = `/dashboard${addressOf(workspace, '/vip')}`;
   const remove: TableColumn<Vip> = {
@@ -239,8 +241,8 @@ function vipList(
   return html`${vips.size === 0 ? empty('No patient is marked as VIP.') : table('VIPs', all, [...vips])}
 ${
   may(admins) &&
-  html`<form method="post" action="${action}" class="moment">${csrf}
-<div class="line">${input({ name: 'patient', label: 'Patient ID', isRequired: true, autocomplete: 'off' })}<button type="submit" class="outline">Mark as VIP</button></div></form>`
+  html`${formError(refusal)}<form method="post" action="${action}" class="moment">${csrf}
+<div class="line">${input({ name: 'patient', label: 'Patient ID', value: textOf(form, 'patient'), error: messageOf(refusal?.details, 'patient'), isRequired: true, autocomplete: 'off' })}<button type="submit" class="outline">Mark as VIP</button></div></form>`
 }`;
 }
 
@@ -263,7 +265,13 @@ async function changeVip(ports: ReportPorts, visit: Visit): Promise<Reply> {
   const { workspace, caller, form, notice } = visit;
   const removed = textOf(form, 'remove');
   const isMarked = removed === '';
-  await setVip(ports, caller, isMarked ? textOf(form, 'patient') : removed, isMarked);
+  try {
+    await setVip(ports, caller, isMarked ? textOf(form, 'patient') : removed, isMarked);
+  } catch (error) {
+    const { status } = problemOf(error, ['not_found']);
+    const details = [{ field: 'patient', message: 'There is no patient with this ID.' }];
+    return reportPage(ports, visit, { status, text: undefined, details });
+  }
   notice(isMarked ? 'The patient is marked as VIP.' : 'The mark is removed.');
   return { redirect: addressOf(workspace) };
 }
