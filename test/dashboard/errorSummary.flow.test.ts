@@ -87,7 +87,7 @@ test.each([
   ['ROOT/search', { q: 'x'.repeat(2_000) }, ['Search for must']],
   ['ROOT/readiness/simulation', { 'filing_limits.default': 'long' }, ['Of all payers must be days']],
   ['ROOT/readiness/simulation', { from: 'x' }, ['From is not valid.']],
-  ['ROOT/readiness/simulation', { payer_rules: '[' }, ['Rules must be a JSON object']],
+  ['ROOT/readiness/simulation', { payer_rules: '[' }, ['Rules to try, as JSON must be a JSON object']],
   [
     '/account/password',
     { present: 'wrong', password: 'a good long one', again: 'another long one' },
