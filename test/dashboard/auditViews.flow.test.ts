@@ -61,4 +61,14 @@ onEmbeddedEngines((start) => {
       { action: 'record.list', kind: 'payer', query: { fields: 'name' }, shown: expect.anything() },
     ]);
   });
+
+  test('users without a role in a workspace are no choices there, except one who is looked for', async () => {
+    const { visitor } = await signedIn(service, 'compliance', service.workspaceId('clinic'));
+    const { id } = await signedIn(service, 'billing', service.workspaceId('lab'));
+    const root = `/workspaces/${service.workspaceId('clinic')}`;
+    for (const list of ['/audit?', '/changes?from=2020-01-01&']) {
+      expect((await visitor.get(`${root}${list}`)).text).not.toContain(id);
+      expect((await visitor.get(`${root}${list}principal=${id}`)).text).toContain(`value="${id}" selected`);
+    }
+  });
 });

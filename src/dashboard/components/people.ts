@@ -1,4 +1,5 @@
 import type { Principal } from '../../domain/events/event.ts';
+import { INSTALLATION } from '../../domain/events/streams.ts';
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import {
   ALL_WORKSPACES,
@@ -30,15 +31,24 @@ export function who({ type, id, name }: Principal & { name: string | null }): Ht
   return html`<strong>${name ? bdi(name) : code(id)}</strong> <span class="muted">(${principalTexts[type]})</span>`;
 }
 
-/** Returns the keys of a workspace and the users, as choices of a form. */
+/**
+ * Returns the keys of a workspace and the users with a role there, as choices of a form; of the installation, all users. Somebody
+ * who lost that role is one where `chosen` is the id.
+ */
 export function principalChoices(
   { directory, users }: { directory: KeyDirectory; users: UserDirectory },
   workspace: string,
+  chosen: string | undefined,
 ): { value: string; text: string }[] {
   const keys = [...directory.known.keys.values()].filter((key) => key.workspace === workspace);
+  const isShown = (user: User) =>
+    workspace === INSTALLATION || roleIn(user, workspace) !== undefined || user.id === chosen;
   return [
     ...keys.map(({ id, name }) => ({ value: id, text: `API key: ${name}` })),
-    ...users.all().map(({ id, name }) => ({ value: id, text: `User: ${name}` })),
+    ...users
+      .all()
+      .filter(isShown)
+      .map(({ id, name }) => ({ value: id, text: `User: ${name}` })),
   ];
 }
 

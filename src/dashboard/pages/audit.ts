@@ -240,7 +240,7 @@ function framed(
     section: isInstallation ? 'Sign-ins' : 'Audit trail',
     ...(refusal && { status: refusal.status }),
     body: html`<div class="page-head"><h1>${title}</h1>${!refusal && exportLinks(trail, sent)}</div>
-${auditForm(path, sent, principalChoices(ports, workspace), isInstallation, refusal)}
+${auditForm(path, sent, principalChoices(ports, workspace, sent.principal), isInstallation, refusal)}
 ${body}`,
   };
 }

@@ -204,7 +204,7 @@ async function selectionForm(
     limits: sent,
     refusal,
     fields: html`${momentInputs(instant('from', labels[0]), instant('to', labels[1]))}
-${choice('principal', 'Written by', 'Anyone', principalChoices(ports, workspace))}
+${choice('principal', 'Written by', 'Anyone', principalChoices(ports, workspace, sent.principal))}
 ${choice('source', 'Source', 'Any source', sources)}
 ${choice('kind', 'Kind', 'Any kind', kinds)}
 ${input({ ...field('request', 'Request ID'), type: 'search' })}`,
