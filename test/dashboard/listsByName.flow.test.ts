@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { unavailable } from '../../src/platform/errors.ts';
 import { sendBatch } from '../support/client.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
-import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, startFaultyApp, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -122,6 +123,40 @@ onEveryEngine((start) => {
       expect((await admin.get(`${root}/keys?name=ightly`)).text).toContain('No name matches');
     });
     expect(appended).toEqual([]);
+  });
+
+  test('503 while the list is behind: no patient is said not to exist', async () => {
+    const checkpoint = () => Promise.reject(unavailable('read model', new Error('gone')));
+    const app = await startFaultyApp(service, { readModels: { checkpoint } });
+    const cookie = [...visitor.cookies].map((pair) => pair.join('=')).join('; ');
+    for (const kind of ['patients', 'encounters']) {
+      const address = await filter({ kind, name: family });
+      const answer = await fetch(`${app.url}/dashboard${address}`, { headers: { cookie } });
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '2']);
+      const text = await answer.text();
+      expect(text).toContain('Try again');
+      expect(text).not.toContain('No patients match');
+    }
+    await app.stop();
+  });
+
+  test('a page on which nothing passes the other filters is no empty list', async () => {
+    const name = phi('Rarely Merged');
+    const line = () => ({ kind: 'patient', record: { ...samples.patient(), last_name: name } });
+    for (let batch = 0; batch < 3; batch += 1) {
+      const lines = Array.from({ length: 400 }, line);
+      expect((await sendBatch(service, lines)).status).toBe(200);
+    }
+    const { text } = await visitor.get(await filter({ kind: 'patients', name, merged_into: 'nobody' }));
+    expect(text).toContain('rel="next"');
+    expect(text).toContain('No patients on this page.');
+    let last = text;
+    for (let pages = 1; pages < 10 && last.includes('rel="next"'); pages += 1) {
+      const [, next = ''] = /href="\/dashboard([^"]+)" rel="next"/.exec(last) ?? [];
+      last = (await visitor.get(next.replaceAll('&amp;', '&'))).text;
+      expect(last).toContain('No patients on this page.');
+    }
+    expect(last).not.toContain('rel="next"');
   });
 
   test('page by page, each record once', async () => {

@@ -72,6 +72,9 @@ interface Responder {
   fail(error: () => unknown): RequestHandler;
 }
 
+/** When a page is to be asked for again whose list is behind. */
+const RETRY_SECONDS = '2';
+
 /** The route of what is at none. */
 const UNMATCHED = 'unmatched';
 const measureUnmatched = requestMetrics(UNMATCHED);
@@ -240,7 +243,10 @@ async function send(
     res.type('html').send(reply.fragment.toString());
   } else {
     await rememberViewed(ports, req, user);
-    res.status(reply.page.status ?? 200).type('html');
+    const { status = 200 } = reply.page;
+    if (status === statusOf.unavailable && !res.hasHeader('Retry-After'))
+      res.set('Retry-After', RETRY_SECONDS);
+    res.status(status).type('html');
     res.send(document(ports, route, req, res, user, reply.page));
   }
 }

@@ -462,5 +462,3 @@ export function requireAdministrator(all: Readonly<Users>, leaving: User): void 
     );
   }
 }
-
-/** An error about one field, which a form shows beside it. */

@@ -94,11 +94,13 @@ async function readRecordList(
       body: html`${filter()}${empty('This filter is no longer available. Enter the name again.')}`,
       status: 200,
     };
-  if (named !== undefined && namedBy(entry) !== entry)
+  if (named !== undefined && namedBy(entry) !== entry) {
+    const choice = await unlessBehind(patientChoice(ports, visit, entry, { limits, named }));
     return {
-      body: html`${filter()}${await patientChoice(ports, visit, entry, { limits, named })}`,
-      status: 200,
+      body: html`${filter()}${choice ?? tryAgain(req.originalUrl)}`,
+      status: choice ? 200 : statusOf.unavailable,
     };
+  }
   const { as_of: asOf } = limits;
   // As of a time there is one order, whatever the form says.
   const order = asOf === undefined ? {} : { sort: 'created_at' };
@@ -111,7 +113,8 @@ async function readRecordList(
     const reading = requestedRecords(ports, { req: { query } }, entry, recordsQuerySchema(entry));
     const read = reading.then((asked) => readPage(ports, workspace, entry, asked, named));
     const found = await unlessBehind(read);
-    if (found === undefined) return { body: html`${filter()}${tryAgain(req.originalUrl)}`, status: 503 };
+    if (found === undefined)
+      return { body: html`${filter()}${tryAgain(req.originalUrl)}`, status: statusOf.unavailable };
     const { page, access, counted } = found;
     const fields = namedFields(entry.kind);
     const { names, accesses } = await readReferredNames(ports, workspace, entry, page.items, fields);
@@ -122,11 +125,15 @@ async function readRecordList(
     const shared = { workspace, entry, records: page.items, names };
     const isSorted = asOf === undefined && named === undefined;
     const shown = isSorted ? { ...shared, sorting: { sort, address } } : { ...shared, ...(asOf && { asOf }) };
-    const isNone = named !== undefined && page.items.length === 0;
+    const otherPage = page.next_page_token ?? sent.page_token;
+    const none =
+      otherPage === undefined
+        ? named && noneNamed(workspace, entry, { limits, named })
+        : empty(`No ${entry.plural} on this page.`);
     const body = html`${filter(missed, known.suggestions)}
 ${asOf && html`<p>As of ${time(asOf)}, without what has been erased since.</p>`}
 ${page.items.length > 0 && total(counted, entry.kind, entry.plural)}
-${isNone ? noneNamed(workspace, entry, { limits, named }) : recordTable(shown)}
+${(page.items.length === 0 && none) || recordTable(shown)}
 ${leftOut(page.unreadable)}
 ${pageLinks(req, { token: page.next_page_token, by: 'list', isShort: page.items.length === 0, part: 'list' })}`;
     return { body, status: 200 };
@@ -136,7 +143,7 @@ ${pageLinks(req, { token: page.next_page_token, by: 'list', isShort: page.items.
   }
 }
 
-/** Resolves with a page of a list, the access to it, and how many records there are, if that is known. Rejects as `listRecords` and `searchRecords` do. */
+/** Resolves with a page of a list, the access to it, and how many records there are, if that is known. Rejects as `listRecords` and `searchList` do. */
 async function readPage(
   ports: QueryPorts,
   workspace: string,
@@ -171,19 +178,21 @@ interface NameFilter {
 /** Patients among whom one is chosen. */
 const MOST_CHOICES = 25;
 
-/** Resolves with the patients that have a name, each of whom leads to their part of a list of encounters; records that they were shown. */
+/**
+ * Resolves with the patients that have a name, each of whom leads to their part of a list of encounters; records that they were shown.
+ * Rejects with `unavailable`.
+ */
 async function patientChoice(
   ports: QueryPorts,
-  { req, workspace, caller }: Visit,
+  { workspace, caller }: Visit,
   entry: CatalogEntry,
   filter: NameFilter,
 ): Promise<Html> {
   const whose = namedBy(entry);
   const search = { text: filter.named.text, limit: MOST_CHOICES, pageToken: undefined };
-  const found = await unlessBehind(searchList(ports, workspace, whose, search));
-  if (found === undefined) return tryAgain(req.originalUrl);
+  const found = await searchList(ports, workspace, whose, search);
   await recordAccess(ports.eventLog, caller, searchedFor(whose, search, found.items));
-  if (found.items.length === 0) return noneNamed(workspace, entry, filter);
+  if (found.items.length === 0 && found.next_page_token === null) return noneNamed(workspace, entry, filter);
   const columns: TableColumn<RecordView>[] = [
     {
       title: whose.title,
@@ -228,7 +237,7 @@ function withoutPage({ page_token: _token, ...limits }: Record<string, string>):
 }
 
 function listAddress(workspace: string, { kind }: CatalogEntry, query: Record<string, string>): string {
-  return `/dashboard${recordsPath(workspace, kind)}&${new URLSearchParams(query).toString()}#list`;
+  return `/dashboard${filteredPath(workspace, kind, query)}#list`;
 }
 
 /** The kind in which an id is looked up where none is given. */

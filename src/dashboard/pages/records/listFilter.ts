@@ -67,22 +67,18 @@ function filterField(
   sent: Record<string, string>,
   { refusal, suggestions }: { refusal: Refusal | undefined; suggestions: Suggestions | undefined },
 ): Html {
-  const line = (name: string, label: string, type: 'search' | 'date') =>
-    input({ name, label, type, value: sent[name], error: messageOf(refusal?.details, name) });
+  const line = (name: string, label: string, type: 'search' | 'date', known?: InputField['suggestions']) =>
+    input({
+      ...{ name, label, type, value: sent[name], suggestions: known },
+      error: messageOf(refusal?.details, name),
+    });
   const label = fieldLabel(field);
   if (by === 'range') {
     return html`${line(`${field}_from`, `${label}, from`, 'date')}${line(`${field}_to`, `${label}, to`, 'date')}`;
   }
   const referred = entry.references.find((one) => one.field === field)?.kind;
   const known = referred && suggestions?.get(referred);
-  if (known)
-    return input({
-      name: field,
-      label: titleOf(referred),
-      type: 'search',
-      value: sent[field],
-      suggestions: known,
-    });
+  if (known) return line(field, titleOf(referred), 'search', known);
   if (!isFlag(entry, field)) return line(field, label, 'search');
   return select({
     name: field,
