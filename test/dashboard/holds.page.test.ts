@@ -152,12 +152,17 @@ test('an administrator holds the workspace; compliance may release it, others do
     await other.getByRole('row', { name: 'The workspace' }).waitFor();
     // Of the encounter, the payer and the workspace.
     expect(await other.getByRole('link', { name: /^Release hold_/ }).count()).toBe(3);
+    // A reason that somebody looks for may be a name.
+    await other.getByLabel('Reason contains').fill(CASE);
+    await other.getByRole('button', { name: 'Show' }).click();
+    await other.waitForURL(/holds\?state=in_force&n=\d+$/);
     const billing = await dashboard.openAs('billing', holdsPath());
     for (const path of [holdsPath(), `${holdsPath()}/new`])
       expect((await billing.goto(`/dashboard${path}`))?.status()).toBe(403);
   });
   expect(accesses.filter(({ action }) => action === 'hold.list')).toEqual([
     { action: 'hold.list', query: { state: 'in_force', limit: 100 } },
+    { action: 'hold.list', query: { state: 'in_force', for: 'reason', limit: 100 } },
   ]);
   await page.goto(`/dashboard/workspaces/${service.workspaceId('clinic')}/audit?action=HoldAdded`);
   expect(await textOf(page.locator('tr', { hasText: 'Hold added' }).first())).toContain('Workspace');
@@ -191,16 +196,23 @@ test('many holds are listed in pages, and found by their reasons and ids', async
   await page.getByRole('link', { name: 'Newer' }).click();
   expect(await shown()).toEqual(ids.slice(3).reverse());
 
-  await page.getByLabel('Reason contains').fill('תיק');
-  await page.getByRole('button', { name: 'Show' }).click();
+  const filter = async (reason: string) => {
+    await page.getByLabel('Reason contains').fill(reason);
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.waitForURL(/[?&]n=\d+$/);
+  };
+  await filter('תיק');
   expect(await shown()).toEqual([ids[1]]);
   await page.goto(`${path}?id=${ids[50]}`);
   expect(await shown()).toEqual([ids[50]]);
-  await page.goto(`${path}?reason=settled`);
+  await page.goto(path);
+  await filter('settled');
   await page.getByText('No holds match.').waitFor();
   await page.getByRole('link', { name: 'Released 1' }).click();
   expect(await shown()).toEqual([ids[0]]);
-  for (const wrong of [`${address}&reason=Case`, `${path}?state=gone`, `${path}?page_token=2`]) {
+  for (const wrong of [`${address}&id=${ids[3]}`, `${path}?state=gone`, `${path}?page_token=2`]) {
     expect((await page.goto(wrong))?.status()).toBe(400);
   }
+  await page.goto(`${path}?n=999`);
+  await page.getByText('Enter the reason again.').waitFor();
 });

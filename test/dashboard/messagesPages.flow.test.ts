@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, referTo, sendFhir } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
@@ -278,5 +279,22 @@ onEmbeddedEngines((start) => {
       expect(page).toContain('Encounter, patient ID refers to a patient that does not exist.');
       expect(page).not.toContain('encounter.patient_id');
     }
+  });
+
+  test('the page of a refused request lists its messages, and is in the audit trail as a list of them', async () => {
+    const refused = await putFhir(service, bad);
+    const id = String(refused.headers['request-id']);
+    let page = '';
+    await eventually(async () => expect(await statusOf(`/requests/${id}`)).toBe(200));
+    const accesses = await accessesBy(service, async () => (page = await show(`/requests/${id}`)));
+    expect(listed(page)).toHaveLength(1);
+    expect(page).toContain('Send the full date, with month and day.');
+    expect(accesses).toHaveLength(2);
+    expect(accesses).toEqual(
+      expect.arrayContaining([
+        { action: 'audit.read', query: { request_id: id } },
+        { action: 'message.list', query: { request_id: id, rejected: 'true' } },
+      ]),
+    );
   });
 });

@@ -128,7 +128,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...['', '/export', '/diff', '/diff/export', '/undo', '/counts', '/diff/counts', '/undo/counts'].map(
       (part) => `get /workspaces/:workspace/changes${part}`,
     ),
-    'get /workspaces/:workspace/holds',
+    ...both('/workspaces/:workspace/holds'),
     'get /workspaces/:workspace/returned',
     'get /workspaces/:workspace/messages/:message/download',
     'post /workspaces/:workspace/evidence/export',

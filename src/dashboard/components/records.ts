@@ -28,7 +28,7 @@ export function heldBanner(
       html`${place > 0 && ', and '}${subject} under legal hold (${since(holds)})`,
   );
   const held = new Set(found.flatMap(({ holds }) => holds.flatMap(({ record }) => record?.id ?? [])));
-  const path = holdsPath(workspace, held.size === 1 ? [...held][0] : undefined);
+  const path = holdsPath(workspace, { id: held.size === 1 ? [...held][0] : undefined });
   return html`<p class="banner"><strong>This ${kind} cannot be erased:</strong> ${parts}. ${
     may(phiReaders) && html`<a href="/dashboard${path}">Legal holds</a>`
   }</p>`;

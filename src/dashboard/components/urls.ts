@@ -136,9 +136,9 @@ export function seenPath(workspace: string, kind: string, id: string): string {
 /** The entry of the menu. */
 export const holdsSection = 'Legal holds';
 
-/** Returns the address of a workspace's legal holds, below `/dashboard`; of those on the records with an id where it is given. */
-export function holdsPath(workspace: string, id?: string): string {
-  return `/workspaces/${workspace}/holds${queryOf({ id })}`;
+/** Returns the address of a workspace's legal holds, below `/dashboard`, limited by a filter. */
+export function holdsPath(workspace: string, filter: Record<string, string | undefined> = {}): string {
+  return `/workspaces/${workspace}/holds${queryOf(filter)}`;
 }
 
 /** The entry of the menu. */

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 /** Searches that a session remembers, so that Back leads to each of them. */
 const MAX_SAVED = 20;
 
-/** What somebody searched for, in all records or in a list of one kind. */
+/** What somebody searched for: in all records, in a list of one kind, or in the reasons of legal holds. */
 export interface RecentSearch {
   /** The number by which its address names it. */
   number: number;

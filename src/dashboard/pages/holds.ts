@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { pageRequest, pathId } from '../../api/schemas/parameters.ts';
+import { MAX_ID_LENGTH } from '../../domain/records/schema/fields.ts';
 import { validate } from '../../domain/records/schema/validation.ts';
 import { recordAccess } from '../../modules/audit/recordAccess.ts';
 import { type Hold, type HoldStep, readHolds } from '../../modules/erasure/holdState.ts';
@@ -33,6 +34,7 @@ import {
 import { type TableColumn, table } from '../components/tables.ts';
 import { bdi, code, empty, time, wholeOnHovering } from '../components/text.ts';
 import { holdsPath, holdsSection, recordPath, recordsPath } from '../components/urls.ts';
+import { type RecentSearch, recentSearch, saveSearch, searchParameter } from '../http/searches.ts';
 import { type ErasedPorts, orErased, readCalled, readNames } from './records/shared.ts';
 
 interface HoldPorts extends QueryPorts, ErasedPorts {}
@@ -155,25 +157,37 @@ const stateTexts: Record<HoldListState, string> = { in_force: 'In force', releas
 
 const holdFilterSchema = z.object({
   state: z.enum(holdStates).default('in_force'),
-  /** Part of it, whatever its case. */
-  reason: z.string({ error: 'must be sent once' }).trim().optional(),
   /** Of a held record, or of a hold. */
-  id: z.string({ error: 'must be sent once' }).trim().optional(),
+  id: z.string({ error: 'must be sent once' }).trim().max(MAX_ID_LENGTH).optional(),
 });
 
-type HoldFilter = z.infer<typeof holdFilterSchema>;
+interface HoldFilter extends z.infer<typeof holdFilterSchema> {
+  /** What its reason contains, whatever the case. People call a case by the patient, so it is in no address and no log. */
+  reason?: RecentSearch | undefined;
+}
 
-/** `…/holds`: a workspace's legal holds, those in force and those that were released. */
+/** `…/holds`: a workspace's legal holds, those in force and those that were released, limited by a filter. */
 export function holdsRoutes(ports: HoldPagePorts): DashboardRoute[] {
   return [
     {
       method: 'get',
       path: '/workspaces/:workspace/holds',
       roles: phiReaders,
-      query: [...pageParameters, ...Object.keys(holdFilterSchema.shape)],
+      query: [...pageParameters, ...Object.keys(holdFilterSchema.shape), searchParameter],
       handle: (visit) => list(ports, visit),
     },
+    { method: 'post', path: '/workspaces/:workspace/holds', roles: phiReaders, handle: filtered },
   ];
+}
+
+const reasonSchema = z.object({ reason: z.string().max(1_000) });
+
+/** Takes a filter as typed; the address that follows has only a number for the reason. */
+async function filtered({ req, workspace, form }: Visit): Promise<Reply> {
+  const { reason } = validate(reasonSchema, { reason: textOf(form, 'reason') });
+  const sought = { state: textOf(form, 'state') || undefined, id: textOf(form, 'id') || undefined };
+  const number = reason === '' ? undefined : String(saveSearch(req, { workspace, text: reason }));
+  return { redirect: holdsPath(workspace, { ...sought, [searchParameter]: number }) };
 }
 
 function isIn({ released }: Hold, state: HoldListState): boolean {
@@ -181,7 +195,7 @@ function isIn({ released }: Hold, state: HoldListState): boolean {
 }
 
 function isSought({ id, record, added, released }: Hold, sought: HoldFilter): boolean {
-  const reason = sought.reason?.toLowerCase() ?? '';
+  const reason = sought.reason?.text.toLowerCase() ?? '';
   const said = [added.reason, released?.reason ?? ''];
   const isNamed = !sought.id || id === sought.id || record?.id === sought.id;
   return isNamed && said.some((one) => one.toLowerCase().includes(reason));
@@ -201,7 +215,7 @@ function pageOf(
   filter: HoldFilter,
   { limit, pageToken }: PageRequest,
 ): HoldList {
-  const scope = ['holds', workspace, filter];
+  const scope = ['holds', workspace, filter.state, filter.id, filter.reason?.text];
   // A place in the order in which they were added, which later holds do not move.
   const before = pageToken === undefined ? holds.length : decodeToken(pageToken, scope);
   const sought = holds.map((hold, place) => ({ hold, place })).filter(({ hold }) => isSought(hold, filter));
@@ -218,9 +232,15 @@ function pageOf(
 
 async function list({ names, ...ports }: HoldPagePorts, visit: Visit): Promise<Reply> {
   const { workspace, caller, req } = visit;
-  const { limit: _limit, page_token: _token, ...asked } = filledQuery(req);
-  const filter = validate(holdFilterSchema, asked);
+  const { limit: _limit, page_token: _token, [searchParameter]: number, ...asked } = filledQuery(req);
+  const sought = validate(holdFilterSchema, asked);
   const request = pageRequest(req);
+  const reason = typeof number === 'string' ? recentSearch(req, workspace, number) : undefined;
+  if (number !== undefined && reason === undefined) {
+    visit.notice('The filter by reason is no longer available. Enter the reason again.');
+    return { redirect: holdsPath(workspace, sought) };
+  }
+  const filter = { ...sought, reason };
   const holds = [...(await readHolds(ports.eventLog, workspace)).holds.values()];
   const { items, next_page_token, counts } = pageOf(workspace, holds, filter, request);
   await names.learn(items.flatMap(({ added, released: end }) => [added.by, (end ?? added).by]));
@@ -229,7 +249,7 @@ async function list({ names, ...ports }: HoldPagePorts, visit: Visit): Promise<R
   await recordAccess(
     ports.eventLog,
     caller,
-    { action: 'hold.list', query: { ...filter, ...request } },
+    { action: 'hold.list', query: { ...sought, ...(reason && { for: 'reason' }), ...request } },
     ...covered.accesses,
   );
   const mayChange = visit.may(holdKeepers);
@@ -240,8 +260,8 @@ async function list({ names, ...ports }: HoldPagePorts, visit: Visit): Promise<R
   }</div>
 ${workspaceBanner(holds.find((hold) => hold.record === undefined && isIn(hold, 'in_force')))}
 <p>A hold on a patient also covers its encounters and their documents; one on an encounter, its documents and its patient. To hold a record, open it in <a href="/dashboard${recordsPath(workspace)}">Records</a>.</p>
-${holdTabs(path, filter, counts)}
-${holds.length > 0 && filterFields(path, filter)}
+${holdTabs(workspace, filter, counts)}
+${holds.length > 0 && filterFields(visit, filter)}
 ${holdTable(items, names, covered.names, visit, filter)}
 ${pageLinks(req, { token: next_page_token })}`;
   return { page: { title: 'Legal holds', section: holdsSection, body } };
@@ -253,25 +273,25 @@ function workspaceBanner(hold: Hold | undefined): Html | undefined {
 }
 
 function holdTabs(
-  path: string,
-  { state: current, reason = '', id = '' }: HoldFilter,
+  workspace: string,
+  { state: current, reason, id }: HoldFilter,
   counts: HoldList['counts'],
 ): Html {
   return html`<nav class="tabs" aria-label="States"><ul>${holdStates.map(
     (state) =>
-      html`<li><a href="${path}?${new URLSearchParams({ state, reason, id }).toString()}"${
+      html`<li><a href="/dashboard${holdsPath(workspace, { state, id, [searchParameter]: reason && String(reason.number) })}"${
         state === current && html` aria-current="page"`
       }>${stateTexts[state]} <strong>${counts[state].toLocaleString('en-US')}</strong></a></li>`,
   )}</ul></nav>`;
 }
 
-function filterFields(path: string, { state, reason = '', id = '' }: HoldFilter): Html {
+function filterFields({ workspace, csrf }: Visit, { state, reason, id }: HoldFilter): Html {
   return filterForm({
-    path,
+    path: `/dashboard${holdsPath(workspace)}`,
+    csrf,
     limits: { reason, id },
-    isOpen: false,
     fields: html`<input type="hidden" name="state" value="${state}">
-${input({ name: 'reason', label: 'Reason contains', type: 'search', value: reason, autocomplete: 'off' })}
+${input({ name: 'reason', label: 'Reason contains', type: 'search', value: reason?.text, autocomplete: 'off' })}
 ${input({ name: 'id', label: 'Record or hold ID', type: 'search', value: id, autocomplete: 'off' })}`,
   });
 }

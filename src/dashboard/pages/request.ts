@@ -6,7 +6,8 @@ import { isProgram } from '../../domain/events/event.ts';
 import { catalog } from '../../domain/records/catalog.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
 import { patient } from '../../domain/records/kinds/patient.ts';
-import { recordAccess } from '../../modules/audit/recordAccess.ts';
+import { messageListAccess } from '../../modules/audit/accesses.ts';
+import { recordAccess, recordFurtherAccess } from '../../modules/audit/recordAccess.ts';
 import { findRefusedRequest, versionSince } from '../../modules/audit/requestLog.ts';
 import type { Message } from '../../modules/integrations/messages/message.ts';
 import type { MessageStore } from '../../modules/integrations/messages/store.ts';
@@ -75,7 +76,7 @@ async function requestPage(ports: RequestPorts, visit: Visit, entry: RefusedRequ
 <p>${reason(entry)}${faults.length === 0 && html`<br>${inline(errorMeanings[view.code])}`}</p>
 ${isWhole ? faultTable(visit, view, faults, document) : await lineTables(ports, visit, view, document)}
 <div class="record-fields">${definitionList(await requestFields(ports, visit, entry, view))}</div>
-${isMessage(view) ? await messagesPart(ports, workspace, view) : entry.principal.type === 'api_key' && sample(ports, visit, view, document)}`,
+${isMessage(view) ? await messagesPart(ports, visit, view) : entry.principal.type === 'api_key' && sample(ports, visit, view, document)}`,
   };
 }
 
@@ -279,12 +280,18 @@ async function waitingMessages(
   return found;
 }
 
-/** Resolves with what is wrong in the messages of a request, in words, or where to find it. */
-async function messagesPart(ports: RequestPorts, workspace: string, view: RefusedRequestView): Promise<Html> {
+/** Resolves with what is wrong in the messages of a request, in words, or where to find it; records that they were shown. */
+async function messagesPart(
+  ports: RequestPorts,
+  { workspace, caller }: Visit,
+  view: RefusedRequestView,
+): Promise<Html> {
   const path = messagesPath(workspace, { rejected: 'yes' });
   const found = await waitingMessages(ports, workspace, view);
   const note = html`<p><a href="/dashboard${path}">Messages that wait</a> are kept as they arrived, with what is wrong in them. They can be corrected and processed again there.</p>`;
   if (found.length === 0) return note;
+  const listed = messageListAccess({ request_id: view.id, rejected: 'true' }, found, false);
+  await recordFurtherAccess(ports.eventLog, caller, listed);
   return html`<h2>Messages that wait</h2>
 <div class="dense flowing">${table(
     'Messages of the request that wait',
