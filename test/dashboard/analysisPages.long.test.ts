@@ -304,6 +304,13 @@ onEmbeddedEngines((start) => {
     const removal = await ended(path);
     expect(removal).toContain('<code dir="auto">letter</code>: removed');
     expect(removal).toContain('payer_rule.letter=removed');
+    // An address that servers and proxies refuse leads nowhere.
+    const many = Array.from({ length: 200 }, (_, at) => `M${String(at).padStart(90, '0')}`).join(',');
+    const long = { ...tried, rule_must: 'one_of', rule_value: many };
+    expect((await admin.post(root + path, long)).status).toBe(303);
+    const [, short = ''] = /href="\/dashboard([^"]+)">Change and try again/.exec(await ended(path)) ?? [];
+    expect(short).toContain('payer_limit=90d');
+    expect(short.length).toBeLessThan(4_000);
     await worklist(service);
     const list = await show('/readiness?state=any&rule=payer.letter');
     expect(list).toContain(`<option value="payer.letter" selected>${text}</option>`);

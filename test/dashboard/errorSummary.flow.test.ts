@@ -93,6 +93,7 @@ test.each([
     { present: 'wrong', password: 'a good long one', again: 'another long one' },
     ['The passwords do not match.'],
   ],
+  ['/account/time-zone', { time_zone: 'Mars/Base' }, ['Choose a time zone from the list.']],
 ])(
   '%s refuses %j with one summary whose links lead to the fields, and appends nothing',
   async (path, form, texts) => {
@@ -132,6 +133,7 @@ function expectSummary(page: string, texts: readonly string[]): void {
   expect(page.split('autofocus').length).toBe(2);
   expect(lines.flatMap(({ id }) => id ?? [])).toEqual(fields.map(({ id }) => id));
   for (const { id, text } of fields) {
+    expect(page.indexOf('error-summary')).toBeLessThan(page.indexOf(` id="${id}"`));
     expect(page).toContain(` id="${id}"`);
     expect(text).toMatch(/^[\p{Lu}"].*[.?!]$/u);
   }

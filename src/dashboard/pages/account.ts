@@ -226,6 +226,7 @@ function accountPage(ports: TwoFactorPagePorts, visit: Visit, refusal?: Refusal)
     title: 'Account',
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Account</h1>
+${formError(refusal)}
 ${userFacts(user)}
 <div class="charts">
 <section class="card"><h2>Time zone</h2>
@@ -246,7 +247,6 @@ ${select({
 ${
   user.origin === 'password' &&
   html`<section class="card"><h2>Change your password</h2>
-${formError(refusal)}
 <form method="post" action="/dashboard/account/password">${csrf}
 ${input({
   name: 'present',

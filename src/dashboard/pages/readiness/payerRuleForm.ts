@@ -18,7 +18,7 @@ type PayerRules = NonNullable<CandidateSettings['payer_rules']>;
 
 /** The field with several rules of payers, as in a candidate. */
 const SEVERAL = 'payer_rules';
-/** Several rules that are longer are not repeated in an address. */
+/** Characters; rules that are longer are not repeated in an address. */
 const MOST_IN_ADDRESS = 4_000;
 
 /** What a value has to be, by the values of the choice. */
@@ -196,12 +196,9 @@ export function payerRuleValues(
     .map(([id, rule]) => [choiceName(id), rule === null ? REMOVED : rule?.severity]);
   const others = all.filter((one) => !isChoice(one));
   const one = others.length === 1 ? valuesOf(...(others[0] as (typeof all)[number])) : undefined;
-  const several = others.length > 0 && !one ? JSON.stringify(Object.fromEntries(others), null, 2) : '';
-  return {
-    ...Object.fromEntries(choices),
-    ...one,
-    ...(several !== '' && several.length <= MOST_IN_ADDRESS && { [SEVERAL]: several }),
-  };
+  const shown = one ?? { [SEVERAL]: JSON.stringify(Object.fromEntries(others), null, 2) };
+  const isShown = others.length > 0 && JSON.stringify(shown).length <= MOST_IN_ADDRESS;
+  return { ...Object.fromEntries(choices), ...(isShown && shown) };
 }
 
 /** Whether two rules differ in their severity at most. */

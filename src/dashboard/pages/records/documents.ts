@@ -219,7 +219,9 @@ function file(workspace: string, version: DocumentVersion): Html {
   const name =
     filename !== null && size !== null
       ? html`${wholeOnHovering(filename)} <small class="muted">${category && `${fieldLabel(category)}, `}${fileSize(size)}</small>`
-      : reason !== undefined && html`Reason: ${wholeOnHovering(reason)}`;
+      : reason === undefined
+        ? 'No file'
+        : html`Reason: ${wholeOnHovering(reason)}`;
   return html`<details class="entry"><summary><span>${name}</span></summary><ul class="plain">
 ${sha256 && html`<li>SHA-256 <code class="digest">${sha256}</code></li>`}<li>${originNote(workspace, version)}</li></ul></details>`;
 }
