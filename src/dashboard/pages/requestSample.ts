@@ -1,8 +1,7 @@
 import type { RefusedRequestView } from '../../api/routes/requests.ts';
 import { NDJSON, UNKNOWN_FIELD } from '../../api/server/answer.ts';
 import { fieldNames } from '../../modules/integrations/hl7/fieldNames.ts';
-import { errorMeanings } from '../../platform/errors.ts';
-import { titleOf, wordsOf } from '../components/labels.ts';
+import { titleOf } from '../components/labels.ts';
 import { type Html, html } from '../components/page.ts';
 import { code } from '../components/text.ts';
 import {
@@ -83,12 +82,6 @@ export function faultsIn({ faults, lines }: Pick<RefusedRequestView, 'faults' | 
     ...(lines?.first ?? []).flatMap(({ faults: own, kind }) => own.map((fault) => ({ fault, kind }))),
   ];
   return [...Map.groupBy(known, ({ fault }) => fault.field).values()].flatMap(([first]) => first ?? []);
-}
-
-/** Returns why a request was refused whose fields are not at fault. */
-export function plainReason({ code: why, kind }: Pick<RefusedRequestView, 'code' | 'kind'>): string {
-  if (why === 'not_found' && kind !== null) return `No ${wordsOf(kind)} has this ID.`;
-  return `${errorMeanings[why].split(/[.;:](?: |$)/)[0]}.`;
 }
 
 /** Returns what is wrong with a field in words that say what to send, as they follow the field's name. `missing`: the id of the missing record, if it may be shown. */

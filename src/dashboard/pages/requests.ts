@@ -20,9 +20,10 @@ import { outcomeOf } from '../../modules/integrity/export.ts';
 import type { Page as ListPage } from '../../modules/records/queries/paging.ts';
 import type { PrincipalNames } from '../../modules/records/queries/principalNames.ts';
 import type { QueryPorts } from '../../modules/records/queries/records.ts';
+import { errorMeanings } from '../../platform/errors.ts';
 import { total } from '../components/charts.ts';
 import { filterForm, input, messageOf, select } from '../components/forms.ts';
-import { titleOf } from '../components/labels.ts';
+import { titleOf, wordsOf } from '../components/labels.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -43,7 +44,7 @@ import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../compone
 import { requestPath, requestsPath, requestsSection } from '../components/urls.ts';
 import { actionText, auditSubject } from './auditTable.ts';
 import { inline, type OpenApiDocument } from './reference/outline.ts';
-import { faultField, faultsIn, faultText, plainReason } from './requestSample.ts';
+import { faultField, faultsIn, faultText } from './requestSample.ts';
 
 /** Refused requests that are alike: by the same key or source, to the same route, and refused for the same reason. */
 interface RequestGroup {
@@ -112,6 +113,12 @@ export function reason(entry: RefusedRequest): Html {
 
 /** Faults of a request that its line in the list names, besides the first. */
 const MOST_FAULTS = 3;
+
+/** Returns why a request was refused whose fields are not at fault. */
+function plainReason({ code: why, kind }: Pick<RefusedRequestView, 'code' | 'kind'>): string {
+  if (why === 'not_found' && kind !== null) return `No ${wordsOf(kind)} has this ID.`;
+  return `${errorMeanings[why].split(/[.;:](?: |$)/)[0]}.`;
+}
 
 function faultList(entry: RefusedRequest, document: OpenApiDocument): Html {
   const view = refusedRequestView(entry);

@@ -2,7 +2,7 @@ import { html, raw } from 'hono/html';
 import type { RecordFields } from '../../../domain/records/schema/kind.ts';
 import { recordName } from '../../../domain/records/schema/kind.ts';
 import type { CopiedDocument, PatientContents } from '../../../modules/patientCopy/contents.ts';
-import type { RecordView } from '../../../modules/records/queries/records.ts';
+import { byService, type RecordView } from '../../../modules/records/queries/records.ts';
 
 type Part = ReturnType<typeof html> | string | undefined | false;
 type Row = [label: string, value: unknown];
@@ -22,7 +22,7 @@ export function copiedPatientPage(contents: PatientContents, createdAt: string):
   const { patient, merged, encounters, documents, organization, timeZone } = contents;
   const names = new Names(contents);
   const name = recordName(patient.record) ?? patient.id;
-  const visits = encounters.toSorted(newestFirst).map((view) =>
+  const visits = byService(encounters).map((view) =>
     visitPart(
       view,
       documents.filter((one) => one.encounterId === view.id),
@@ -67,12 +67,6 @@ ${documents.length > 0 ? documentList(documents) : html`<p>None is recorded.</p>
 </main>
 </body></html>
 `);
-}
-
-/** Compares visits by when they were; those without a date are last. */
-function newestFirst(one: RecordView, other: RecordView): number {
-  const [of, against] = [one, other].map(({ record }) => Date.parse(String(record.date_of_service)) || 0);
-  return (against as number) - (of as number);
 }
 
 /** The names of the payers, providers and facilities in a copy. */

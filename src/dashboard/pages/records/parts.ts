@@ -27,6 +27,7 @@ import type { HistoryPorts } from '../../../modules/records/queries/history.ts';
 import { encountersOf, listRecords } from '../../../modules/records/queries/lists.ts';
 import type { PrincipalNames } from '../../../modules/records/queries/principalNames.ts';
 import {
+  byService,
   mergedPatients,
   type QueryPorts,
   type RecordView,
@@ -352,12 +353,6 @@ ${merged.length > 0 && html`<p>Patients merged into this one, with their encount
 
 function newest(records: readonly RecordView[]): RecordView[] {
   return records.toSorted((one, other) => other.updated_at.localeCompare(one.updated_at)).slice(0, SHOWN);
-}
-
-/** Returns encounters as a patient's life has them: the latest date of service first, those without one last. */
-function byService(records: readonly RecordView[]): RecordView[] {
-  const dateOf = ({ record }: RecordView) => String(record.date_of_service ?? '');
-  return records.toSorted((one, other) => dateOf(other).localeCompare(dateOf(one)));
 }
 
 interface PartPorts extends QueryPorts, HistoryPorts {}

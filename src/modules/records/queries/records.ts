@@ -399,3 +399,12 @@ export async function stateOf(
     throw error;
   }
 }
+
+/** Returns encounters by their dates of service: the latest first, those without one last. */
+export function byService(encounters: readonly RecordView[]): RecordView[] {
+  const dateOf = ({ record }: RecordView) => {
+    const at = Date.parse(String(record.date_of_service));
+    return Number.isNaN(at) ? Number.MIN_SAFE_INTEGER : at;
+  };
+  return encounters.toSorted((one, other) => dateOf(other) - dateOf(one));
+}
