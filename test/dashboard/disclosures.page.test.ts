@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   expectAccessible,
+  expectPrintable,
   keepPicture,
   startDashboard,
   type TestDashboard,
@@ -221,8 +222,12 @@ test('an encounter is named by its id and its day', async () => {
   expect(accesses.map(({ action, kind }) => `${action} ${kind}`)).toContain('record.list encounter');
 });
 
-test('of many things, a row names the first, and all on request', async () => {
-  const visits = Array.from({ length: 7 }, () => samples.encounter(patient.id));
+test('of many things, a row names the first, and all on request; the days of visits are named once, on paper as well', async () => {
+  const days = ['2024-12-30', '2025-01-06', '2025-01-13', '2025-02-03', '2025-02-03'];
+  const visits = Array.from({ length: 7 }, (_, at) => ({
+    ...samples.encounter(patient.id),
+    ...(days[at] && { date_of_service: days[at] }),
+  }));
   for (const visit of visits) await service.post('/integration/encounters', visit);
   const { key } = await service.createKey('clinic', ['read']);
   await service.as(key).get(`/integration/encounters?patient_id=${encodeURIComponent(patient.id)}`);
@@ -233,4 +238,17 @@ test('of many things, a row names the first, and all on request', async () => {
   expect(await last.isVisible()).toBe(false);
   await named.locator('summary').click();
   expect(await last.isVisible()).toBe(true);
+  const words = /visits of December 30, 2024, January 6, 13, February 3, 2025, and March 14, 2026/;
+  expect((await rows()).join('\n')).toMatch(words);
+  await page.goto(`/dashboard${path}/disclosures/print`);
+  expect((await rows()).join('\n')).toMatch(words);
+  await expectPrintable(page);
+  const often = samples.patient();
+  await service.post('/integration/patients', often);
+  const january = Array.from({ length: 31 }, (_, at) => `2024-01-${String(at + 1).padStart(2, '0')}`);
+  for (const date_of_service of january)
+    await service.post('/integration/encounters', { ...samples.encounter(often.id), date_of_service });
+  await service.as(key).get(`/integration/encounters?patient_id=${encodeURIComponent(often.id)}`);
+  await page.goto(`/dashboard${path.replace(/[^/]+$/, encodeURIComponent(often.id))}/disclosures/print`);
+  expect((await rows())[0]).toContain('visits on 31 days from January 1, 2024 to January 31, 2024');
 });

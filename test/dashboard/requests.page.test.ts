@@ -1,7 +1,13 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Client, sendBatch } from '../support/client.ts';
-import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import {
+  expectAccessible,
+  expectIsolated,
+  startDashboard,
+  type TestDashboard,
+  takePictures,
+} from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
@@ -172,15 +178,24 @@ test('equal refusals are one row; one that was accepted later says so, and what 
   expect((await sender.post('/integration/patients', filled)).status).toBe(200);
   await page.reload();
   expect(await page.locator('main').innerText()).toMatch(/Accepted later\s+yes, version 1/);
+  const long = await service.keys.createKey(other, 'מפתח לילי של מחלקת החיוב והגבייה במרכז הרפואי', [
+    'write',
+  ]);
+  await service.as(long.key).post('/integration/patients', samples.patient());
   await page.goto(`/dashboard/workspaces/${other}/requests`);
   await page.getByLabel('Outcome').selectOption('All');
   await show(page);
   expect(await page.locator('tbody th').allInnerTexts()).toEqual([
-    'Patient upserted',
+    ...Array(2).fill('Patient upserted'),
     ...Array(3).fill('Request refused'),
   ]);
+  const heights = await Promise.all((await rows.all()).map(async (one) => (await one.boundingBox())?.height));
+  expect(Math.max(...heights.map(Number))).toBeLessThan(1.3 * Math.min(...heights.map(Number)));
   await expectAccessible(page);
+  await expectIsolated(page);
   await takePictures(page, 'requests-all');
+  await page.getByRole('link', { name: 'Request refused' }).first().click();
+  await page.getByRole('region', { name: 'Fields at fault' }).waitFor();
 });
 
 test('every refusal says what is wrong: a message by the place in it, others by their reason', async () => {

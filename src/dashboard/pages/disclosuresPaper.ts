@@ -84,7 +84,7 @@ const paperColumns: Record<DisclosureForm, TableColumn<Disclosure>[]> = {
 /** Returns disclosures as they are handed over, without what only the organization needs. */
 export function paperTable(form: DisclosureForm, items: readonly Disclosure[]): Html {
   const title = form === 'accounting' ? 'Disclosures, newest first' : 'Accesses, newest first';
-  return table(title, paperColumns[form], items);
+  return html`<div class="disclosures">${table(title, paperColumns[form], items)}</div>`;
 }
 
 const explanations: Record<DisclosureForm, string> = {
@@ -113,7 +113,8 @@ export function reportRows(
 const style = `body{font:1rem/1.5 Georgia,serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#111;background:#fff}
 dl{display:grid;grid-template-columns:10rem 1fr;gap:.15rem 1rem}dt,.muted{color:#444}dd{margin:0;overflow-wrap:anywhere}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0;border-bottom:1px solid #999}
-tr{break-inside:avoid}@media print{body{margin:0;max-width:none}}`;
+tr{break-inside:avoid}@media print{body{margin:0;max-width:none;font-size:10pt}table{font-size:9pt}}
+@media print,(min-width:48rem){table{table-layout:fixed}td{overflow-wrap:anywhere}th:nth-child(1){width:13%}th:nth-child(3){width:34%}th:nth-child(5){width:15%}}`;
 
 /** Yields a report as one page that needs nothing else, for the individual to read and print. */
 export async function* reportPage({ query, head, parts }: DisclosureReport): AsyncGenerator<string> {

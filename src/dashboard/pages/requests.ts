@@ -39,7 +39,7 @@ import {
 import { pageLinks } from '../components/paging.ts';
 import { filledQuery, textsOf } from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
-import { badge, bdi, code, empty, idBeside, time } from '../components/text.ts';
+import { badge, code, empty, idBeside, time } from '../components/text.ts';
 import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../components/time.ts';
 import { requestPath, requestsPath, requestsSection } from '../components/urls.ts';
 import { actionText, auditSubject } from './auditTable.ts';
@@ -141,7 +141,8 @@ function faultList(entry: RefusedRequest, document: OpenApiDocument): Html {
 /** Returns a link to everything that the key or source was refused. */
 function keyLink({ principal }: AuditEntry, names: PrincipalNames, workspace: string): Html {
   const path = requestsPath(workspace, { key: principal.id });
-  return html`<a href="/dashboard${path}">${bdi(names.nameOf(principal) ?? principal.id)}</a>`;
+  const name = names.nameOf(principal) ?? principal.id;
+  return html`<a dir="auto" href="/dashboard${path}" title="${name}">${name}</a>`;
 }
 
 interface Option {
@@ -341,7 +342,7 @@ async function listAll(
   await recordAccess(ports.eventLog, caller, { action: 'audit.read', query: sent });
   const requests = answeredRequests(found.items);
   const columns = answeredColumns(ports.names, workspace, may(phiReaders));
-  const body = html`${requests.length > 0 && table('Requests, newest first', columns, requests)}
+  const body = html`${requests.length > 0 && html`<div class="requests">${table('Requests, newest first', columns, requests)}</div>`}
 ${older(visit, sent, found)}`;
   return { page: framed(ports, visit, sent, body) };
 }
@@ -362,24 +363,28 @@ function answeredColumns(
     },
     {
       title: 'What it did',
-      isHeader: true,
-      cell: ({ entries: [newest, ...others] }) =>
-        html`${actionText(newest.action ?? newest.type)}${others.length > 0 && html` <small class="muted nowrap">and ${others.length.toLocaleString('en-US')} more</small>`}`,
+      ...{ isHeader: true, isCut: true },
+      cell: ({ id, entries }) => {
+        const [newest, ...others] = entries;
+        const text = actionText(newest.action ?? newest.type);
+        return html`${entries.some(isRefusedRequest) ? html`<a href="/dashboard${requestPath(workspace, id)}">${text}</a>` : text}${others.length > 0 && html` <small class="muted">and ${others.length.toLocaleString('en-US')} more</small>`}`;
+      },
     },
-    { title: 'About', cell: ({ entries: [newest] }) => subjectOf(newest) },
+    { title: 'About', isCut: true, cell: ({ entries: [newest] }) => subjectOf(newest) },
     {
       title: 'Outcome',
+      isCut: true,
       cell: ({ entries }) => {
         const refused = entries.find(isRefusedRequest);
         return refused ? reason(refused) : badge(outcomeOf(entries[0]), 'good');
       },
     },
-    { title: 'API key or source', cell: ({ entries: [newest] }) => keyLink(newest, names, workspace) },
     {
-      title: 'Request ID',
-      cell: ({ id, entries }) =>
-        html`<div class="request-id">${entries.some(isRefusedRequest) ? html`<a href="/dashboard${requestPath(workspace, id)}">${code(id)}</a>` : code(id)}</div>`,
+      title: 'API key or source',
+      isCut: true,
+      cell: ({ entries: [newest] }) => keyLink(newest, names, workspace),
     },
+    { title: 'Request ID', isCut: true, cell: ({ id }) => idBeside(id) },
   ];
 }
 

@@ -77,11 +77,16 @@ export class ContentReader {
 }
 
 function visitWord({ date_of_service: sent }: Record<string, unknown>, held: ReadonlyMap<string, string>) {
-  if (typeof sent === 'string') return `visit of ${dayFormat.format(Date.parse(sent.slice(0, 10)))}`;
+  if (typeof sent === 'string') return `${VISIT_OF}${sent.slice(0, 10)}`;
   return (sent === undefined && held.get('visit')) || 'visit without a date';
 }
 
+/** Begins the word for a visit, which ends with its day (ISO 8601). */
+const VISIT_OF = 'visit of ';
+
 const dayFormat = new Intl.DateTimeFormat('en-US', { dateStyle: 'long', timeZone: 'UTC' });
+const monthFormat = new Intl.DateTimeFormat('en-US', { month: 'long', timeZone: 'UTC' });
+const listFormat = new Intl.ListFormat('en-US');
 
 const addressPart = /^(?:address_\w+|city|state|zip_code|country)$/;
 /** What a field is called where its name does not say so. */
@@ -105,10 +110,12 @@ function unique(words: readonly string[]): string[] {
 
 /** Number of words that a description has at most; the others are counted. */
 const MOST_WORDS = 30;
+/** Number of days of visits that a description names at most; of more, it has the number, the first and the last. */
+const MOST_DAYS = 30;
 
 /**
  * Returns in words what an entry disclosed of these things (45 CFR 164.528(b)(2)(iii)), as far as the log still says: of what was
- * erased, only its kind. `name, contact, insurance; visit of May 5, 2026; document: lab results`.
+ * erased, only its kind. `name, contact, insurance; visits of May 5, 19, June 2, 2026; document: lab results`.
  */
 export function describeContents(entry: AuditEntry, accessed: readonly DescribedAccess[]): string {
   if (entry.action === 'record.disclosures') return 'accounting of disclosures, or access report';
@@ -120,9 +127,39 @@ export function describeContents(entry: AuditEntry, accessed: readonly Described
     if (found.length === 0) return [[about]];
     return one.thing.kind === patient.kind ? [found] : found.map((word) => [word]);
   });
-  const parts = unique(words.map((some) => some.join(', ')));
+  const parts = withDays(unique(words.map((some) => some.join(', '))));
   const more = parts.length - MOST_WORDS;
   return [...parts.slice(0, MOST_WORDS), ...(more > 0 ? [`${more} more`] : [])].join('; ');
+}
+
+/** Returns parts of a description, with one for the days of all visits in place of the first. */
+function withDays(parts: readonly string[]): string[] {
+  const isDay = (part: string) => part.startsWith(VISIT_OF);
+  const days = parts.filter(isDay).map((part) => part.slice(VISIT_OF.length));
+  const first = parts.findIndex(isDay);
+  return parts.flatMap((part, at) =>
+    at === first ? [daysText(days.toSorted())] : isDay(part) ? [] : [part],
+  );
+}
+
+/** `days`: ISO 8601, in order. */
+function daysText(days: readonly string[]): string {
+  const [first = '', last = ''] = [days[0], days.at(-1)];
+  if (days.length === 1) return `${VISIT_OF}${dayText(first)}`;
+  if (days.length > MOST_DAYS)
+    return `visits on ${days.length.toLocaleString('en-US')} days from ${dayText(first)} to ${dayText(last)}`;
+  const years = [...Map.groupBy(days, (day) => day.slice(0, 4))].map(([year, ofYear]) => {
+    const months = [...Map.groupBy(ofYear, (day) => monthFormat.format(Date.parse(day)))];
+    const named = months.map(
+      ([month, own]) => `${month} ${own.map((day) => Number(day.slice(8))).join(', ')}`,
+    );
+    return `${named.join(', ')}, ${year}`;
+  });
+  return `visits of ${listFormat.format(years)}`;
+}
+
+function dayText(day: string): string {
+  return dayFormat.format(Date.parse(day));
 }
 
 function wordsIn(entry: AuditEntry, { thing, versions }: DescribedAccess): string[] {
