@@ -106,6 +106,13 @@ onEveryEngine((start) => {
     expect(list).toContain(`/records/encounters/${visit.id}"`);
   });
 
+  test('only what has a date is said to be found by one', async () => {
+    const shown = async (kind: string) => (await visitor.get(`${root}/records?kind=${kind}`)).text;
+    for (const kind of ['patients', 'encounters']) expect(await shown(kind)).toContain('"Name or date"');
+    for (const kind of ['payers', 'providers', 'facilities'])
+      expect(await shown(kind)).not.toContain('"Name or date"');
+  });
+
   test('keys by the beginnings of words in their names, once they are many; nothing is recorded', async () => {
     const { visitor: admin } = await signedIn(service, 'admin');
     const workspace = service.workspaceId('clinic');

@@ -52,7 +52,9 @@ ${input({
     value: sent[NAME],
     autocomplete: 'off',
   },
-  ...{ placeholder: 'Name or date', error: error(NAME) },
+  // Of what is found by name, only patients have a date.
+  ...(namedBy(entry) === patient && { placeholder: 'Name or date' }),
+  error: error(NAME),
 })}
 ${input({ name: 'id', label: 'ID', type: 'search', value: sent.id, autocomplete: 'off', error: error('id') })}
 ${entry.filters.map((filter) => filterField(entry, filter, sent, { refusal, suggestions }))}
