@@ -461,14 +461,17 @@ function optionsIn(command: Command): (string | undefined)[] {
   return [...command.options.map(({ long }) => long), ...command.commands.flatMap(optionsIn)];
 }
 
-/** Returns what is wrong with the values of options, if nothing else is: services name fields, `recipient_address`. */
+/**
+ * Returns what is wrong with the values of options, if nothing else is: services name fields, `recipient_address`. A message that is
+ * the error's is a sentence for itself.
+ */
 function refusedOptions(error: unknown, options: readonly (string | undefined)[]): string[] {
   if (!(error instanceof ServiceError) || error.code !== 'validation_failed') return [];
   const named = (error.details ?? []).map(({ field, message }) => ({
     option: `--${field.replace(/\.\d+$/, '').replace(/[._]/g, '-')}`,
     message,
   }));
-  return named.every(({ option }) => options.includes(option))
+  return named.every(({ option, message }) => options.includes(option) && message !== error.message)
     ? named.map(({ option, message }) => `${option} ${message}`)
     : [];
 }
