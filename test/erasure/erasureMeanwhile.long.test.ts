@@ -59,6 +59,15 @@ onEveryEngine((start) => {
     return service.eventLog.append(streamOf('encounter', encounter), event, 'any');
   };
 
+  /** The event log with one function of its own. */
+  const withOwn = <Name extends 'append' | 'readStream'>(own: Name, value: EventLog[Name]) =>
+    new Proxy(service.eventLog, {
+      get(target, name) {
+        const found = name === own ? value : Reflect.get(target, name);
+        return typeof found === 'function' ? found.bind(target) : found;
+      },
+    });
+
   interface Meanwhile {
     before?: () => Promise<unknown>;
     after?: () => Promise<unknown>;
@@ -74,12 +83,7 @@ onEveryEngine((start) => {
       await after?.();
       return appended;
     };
-    const eventLog = new Proxy(service.eventLog, {
-      get(target, name) {
-        const own = name === 'append' ? append : Reflect.get(target, name);
-        return typeof own === 'function' ? own.bind(target) : own;
-      },
-    });
+    const eventLog = withOwn('append', append);
     const options = { reason: 'Request 2026-117', withEncounters: kind === 'patient' };
     return eraseRecord({ ...ports, eventLog }, caller(), catalogEntry(kind), id, options);
   }
@@ -178,5 +182,28 @@ onEveryEngine((start) => {
     await expect(erasure).rejects.toMatchObject({ obstacle: 'held' });
     const types = await typesOf(streamOf('patient', patient));
     expect(types).toEqual(['PatientUpserted', 'RecordErased', 'PatientUpserted', 'PatientUpserted']);
+  });
+
+  test('a record that two processes restore at the same time is restored once', async () => {
+    const { patient } = await createVisit();
+    const stream = streamOf('patient', patient);
+    const hold = () =>
+      addHold(service.eventLog, caller(), { entry: catalogEntry('patient'), id: patient }, 'Case 17');
+    await expect(
+      erase('patient', patient, { before: hold, after: () => Promise.reject(new Error('stopped')) }),
+    ).rejects.toThrow('stopped');
+    const [tombstone] = await service.eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+    const finish = (of: ErasurePorts) =>
+      expect(finishErasure(of, tombstone as RecordedEvent)).rejects.toMatchObject({ obstacle: 'held' });
+    const others = [() => finish(ports)];
+    // The other process restores it right after this one has looked whether it is restored.
+    const eventLog = withOwn('readStream', async (...args: Parameters<EventLog['readStream']>) => {
+      const found = await service.eventLog.readStream(...args);
+      if (args[0] === stream && args[1].from === 1 + Number(tombstone?.revision)) await others.pop()?.();
+      return found;
+    });
+    await finish({ ...ports, eventLog });
+    expect(others).toEqual([]);
+    expect(await typesOf(stream)).toEqual(['PatientUpserted', 'RecordErased', 'PatientUpserted']);
   });
 });

@@ -196,9 +196,10 @@ export async function restoreRecord(
   const caller = { workspace: metadata.workspace, principal: restorer, requestId: erasure_id };
   const evolve = (state: RecordState | undefined, event: RecordedEvent) => evolveRecord(kind, state, event);
   for (;;) {
-    if (await isRestored(eventLog, done)) return;
     const state = evolve(undefined, done);
     const since = (await foldStream(eventLog, stream, evolve, { state })) ?? state;
+    // After the fold, behind which it is appended: what another process restores in the meantime is either found here, or in the way.
+    if (await isRestored(eventLog, done)) return;
     // A different erasure happened since, which is a separate matter.
     if (since.erased && since.version > state.version) return;
     const fields = mergeFields(before.fields, since.fields) as JsonObject;
