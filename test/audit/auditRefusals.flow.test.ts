@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statusOf } from '../../src/api/server/answer.ts';
 import { type ErrorCode, unavailable } from '../../src/platform/errors.ts';
+import { eventually } from '../support/eventually.ts';
 import { notePhi, phi } from '../support/output.ts';
 import { documentsPath, samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
@@ -154,10 +155,10 @@ onEmbeddedEngines(() => {
         ['deleted', 401, 'unauthorized'],
       ] as const) {
         await service.keys.setKeyState(id, state);
-        const later = await refused(async () => {
-          // The process that answers hears of the change within a quarter of a second.
-          for (let got = 200; got !== status; ) got = (await reader.get('/integration/payers')).status;
-        });
+        // The process that answers hears of the change within a quarter of a second; requests without a pause would hold it up.
+        const later = await refused(() =>
+          eventually(async () => expect((await reader.get('/integration/payers')).status).toBe(status)),
+        );
         expect(later.at(-1)).toEqual(entry(code, 'GET', '/integration/payers', { kind: 'payer' }));
       }
     });
