@@ -51,7 +51,7 @@ export async function openNotifier(
         return webhookDirectory.all().filter((one) => one.workspace === workspace && one.state !== 'deleted');
       },
     },
-    keysOf: (workspace) => [...directory.known.keys.values()].filter((key) => key.workspace === workspace),
+    keysOf: (workspace) => directory.keysOf(workspace),
     headsAge: async () => (config.headsTo === undefined ? undefined : headsAge(stateStore)),
     headsLateAfter: HEADS_LATE * config.headsEveryMinutes * 60,
     backupAge: () => backupAge(config, { stateStore, directory }),

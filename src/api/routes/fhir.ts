@@ -48,15 +48,15 @@ export class FhirRefusal extends ServiceError {
   readonly issues: readonly Issue[];
 
   constructor(code: ErrorCode, issues: readonly Issue[]) {
-    const told = issues.slice(0, MOST_ISSUES);
-    const details = told.map(({ code: issueCode, expression, diagnostics }) => ({
+    const reported = issues.slice(0, MOST_ISSUES);
+    const details = reported.map(({ code: issueCode, expression, diagnostics }) => ({
       // Only an element's name, wherever in the message it stands.
       field: expression.replaceAll(/\[\d+\]/g, ''),
       message: diagnostics,
       ...(faultCodes[issueCode] && { code: faultCodes[issueCode] }),
     }));
     super(code, 'The message was refused.', { details });
-    this.issues = told;
+    this.issues = reported;
   }
 }
 

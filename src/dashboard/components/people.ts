@@ -40,7 +40,7 @@ export function principalChoices(
   workspace: string,
   chosen: string | undefined,
 ): { value: string; text: string }[] {
-  const keys = [...directory.known.keys.values()].filter((key) => key.workspace === workspace);
+  const keys = directory.keysOf(workspace);
   const isShown = (user: User) =>
     workspace === INSTALLATION || roleIn(user, workspace) !== undefined || user.id === chosen;
   return [
@@ -63,7 +63,7 @@ export function senderSuggestions(
   { directory, users }: { directory: KeyDirectory; users: UserDirectory },
   workspace: string,
 ): { value: string; text: string }[] {
-  const keys = [...directory.known.keys.values()].filter((key) => key.workspace === workspace);
+  const keys = directory.keysOf(workspace);
   return [
     ...keys.map(({ name }) => ({ value: name, text: 'API key' })),
     ...userSuggestions(users, workspace),

@@ -157,9 +157,9 @@ function erasedText({ count, erasures: all }: Erased): string {
 
 /** What was erased, by whom, when and why, as the verification found it. */
 function erasures({ names, workspace, verification }: Evidence): Html {
-  const { erasures: all, told } = verification?.findings?.erased ?? { erasures: 0, told: [] };
-  if (told.length === 0) return html``;
-  const title = all > told.length ? `The last ${told.length} erasures` : 'Erasures';
+  const { erasures: all, told: listed } = verification?.findings?.erased ?? { erasures: 0, told: [] };
+  if (listed.length === 0) return html``;
+  const title = all > listed.length ? `The last ${listed.length} erasures` : 'Erasures';
   return html`<h2>${title}</h2>
 ${table(
   title,
@@ -171,7 +171,7 @@ ${table(
     { title: 'By', cell: ({ principal }) => who({ ...principal, name: names.nameOf(principal) ?? null }) },
     { title: 'Reason', cell: ({ reason }) => reason },
   ],
-  told.toReversed(),
+  listed.toReversed(),
 )}`;
 }
 

@@ -101,7 +101,7 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
 
 async function listPage({ directory, ...ports }: KeyPagePorts, { req, workspace }: Visit): Promise<Page> {
   await directory.refresh();
-  const keys = [...directory.known.keys.values()].filter((key) => key.workspace === workspace).toReversed();
+  const keys = directory.keysOf(workspace).toReversed();
   const { items, filter, none } = filteredByName(
     req,
     `/dashboard${keysPath(workspace)}`,

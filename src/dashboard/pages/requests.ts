@@ -405,8 +405,8 @@ function framed(
   body: Html,
   refusal?: Refusal,
 ): Page {
-  const keys = [...directory.known.keys.values()]
-    .filter((key) => key.workspace === workspace)
+  const keys = directory
+    .keysOf(workspace)
     .map(({ id, name, state }) => ({ value: id, text: state === 'deleted' ? `${name} (deleted)` : name }));
   return {
     title: requestsSection,

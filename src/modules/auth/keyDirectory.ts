@@ -216,6 +216,11 @@ export class KeyDirectory {
     return key && workspace && { key, workspace };
   }
 
+  /** Returns the keys of a workspace, including deleted ones, in order of creation. */
+  keysOf(workspace: string): ApiKey[] {
+    return [...this.known.keys.values()].filter((key) => key.workspace === workspace);
+  }
+
   /** Returns the name of a key, by id; a deleted one keeps its name. */
   nameOf(keyId: string): string | undefined {
     return this.known.keys.get(keyId)?.name;

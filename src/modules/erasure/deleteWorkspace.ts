@@ -60,9 +60,7 @@ export async function planDeletion(ports: DeletionPorts, workspace: string): Pro
     records: await countRecords(ports.readModels, workspace),
     documents: await countDocuments(eventLog, workspace),
     messages: await countOf(new MessageStore(ports).all(workspace)),
-    keys: [...directory.known.keys.values()].filter(
-      (key) => key.workspace === workspace && stateOf(key, now) === 'active',
-    ).length,
+    keys: directory.keysOf(workspace).filter((key) => stateOf(key, now) === 'active').length,
     webhooks: webhooks.all().filter((one) => isUsed(one.workspace, one.state)).length,
     sources: (await readSources(eventLog, workspace)).length,
     holds: (await holdsInForce(eventLog, workspace)).length,
