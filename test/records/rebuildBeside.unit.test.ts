@@ -2,7 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { projections } from '../../projections/index.ts';
+import { readinessModel } from '../../projections/projection.ts';
 import { records, recordsModel } from '../../projections/records.ts';
+import { isOutdated, requestRebuild } from '../../src/modules/projections/checkpoints.ts';
+import { retryParked } from '../../src/modules/projections/parking.ts';
 import { ownTarget, project, rebuildProjection } from '../../src/modules/projections/projector.ts';
 import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
 import type { ReadModels } from '../../src/storage/readModels.ts';
@@ -61,5 +65,24 @@ test('what the projector folds while a read model is replaced is not lost, where
   expect(rows.map(({ id }) => id).toSorted()).toEqual(streams);
   stop.abort();
   await projecting;
+  await Promise.all([eventLog.close(), readModels.close()]);
+});
+
+test('a worklist that is being rebuilt is not rebuilt once more when parked events are retried', async () => {
+  const eventLog = await openEventLog(`sqlite:${join(folder, 'retried-events.db')}`);
+  const readModels = await openReadModels(`sqlite:${join(folder, 'retried-read-models.db')}`);
+  await requestRebuild(readModels, readinessModel);
+  const parked: ReadModels['parked'] = async (model) => {
+    const found = await readModels.parked(model);
+    // Its updater begins it at this moment.
+    if (model === readinessModel) await readModels.begin(model, await eventLog.identity());
+    return found;
+  };
+  const sharing = new Proxy(readModels, {
+    get: (target, name) => (name === 'parked' ? parked : Reflect.get(target, name).bind(target)),
+  });
+  const ports = { eventLog, readModels: sharing, onParked: () => undefined };
+  await retryParked(projections, ports, new AbortController().signal);
+  expect(await isOutdated(readModels, readinessModel)).toBe(false);
   await Promise.all([eventLog.close(), readModels.close()]);
 });

@@ -83,5 +83,7 @@ export async function retryParked(
     await rebuildProjection(projection, ports, signal, true);
   }
   const lacked = await readModels.parked(readinessModel);
-  if (lacked.length > 0) await requestRebuild(readModels, readinessModel);
+  // One that is noted already may be under way.
+  const isNoted = lacked.some(({ reason }) => !canRetryParked(reason));
+  if (lacked.length > 0 && !isNoted) await requestRebuild(readModels, readinessModel);
 }
