@@ -144,12 +144,15 @@ export class MongoReadModels implements ReadModels {
   }
 
   async write(...batches: RowBatch[]): Promise<void> {
-    const byModel = Map.groupBy(batches, ({ model }) => model);
-    await Promise.all([...byModel.values()].map((own) => this.#writeInOrder(own)));
+    const byModel = [...Map.groupBy(batches, ({ model }) => model).values()];
+    const steps = Math.max(0, ...byModel.map((own) => own.length));
+    for (let step = 0; step < steps; step += 1) {
+      await this.#writeTogether(byModel.flatMap((own) => own[step] ?? []));
+    }
   }
 
   async checkpoint(model: string): Promise<Position> {
-    return (await this.#readCheckpoint(model))?.position ?? 0;
+    return (await this.#readCheckpoints([model])).get(model)?.position ?? 0;
   }
 
   async begin(model: string, log: string): Promise<void> {
@@ -181,7 +184,7 @@ export class MongoReadModels implements ReadModels {
   }
 
   async replace(model: string, byModel: string): Promise<void> {
-    const by = await this.#readCheckpoint(byModel);
+    const by = (await this.#readCheckpoints([byModel])).get(byModel);
     if (by === undefined) return;
     const place = ({ _id, ...checkpoint }: Checkpoint) =>
       this.#connection.call((db) =>
@@ -216,15 +219,20 @@ export class MongoReadModels implements ReadModels {
     return this.#connection.close();
   }
 
-  async #writeInOrder(batches: RowBatch[]): Promise<void> {
-    for (const { model, rows, checkpoint } of batches) {
-      await this.#prepare(model);
-      if (rows.some(({ lists }) => lists)) await this.#prepareIndex(model, this.#listed, indexLists);
-      if (rows.some(({ search }) => search)) await this.#prepareIndex(model, this.#searched, indexTerms);
-      const seen = await this.#unreplaced(model);
-      await writeRows(this.#connection, rowsName(model), rows.map(toStored));
-      await this.#advance(model, seen, checkpoint);
-    }
+  /** Writes a batch each of some read models: their checkpoints are read, and written, together. */
+  async #writeTogether(batches: readonly RowBatch[]): Promise<void> {
+    await Promise.all(
+      batches.map(async ({ model, rows }) => {
+        await this.#prepare(model);
+        if (rows.some(({ lists }) => lists)) await this.#prepareIndex(model, this.#listed, indexLists);
+        if (rows.some(({ search }) => search)) await this.#prepareIndex(model, this.#searched, indexTerms);
+      }),
+    );
+    const stored = await this.#unreplaced(batches.map(({ model }) => model));
+    await Promise.all(
+      batches.map(({ model, rows }) => writeRows(this.#connection, rowsName(model), rows.map(toStored))),
+    );
+    await this.#advance(batches, stored);
   }
 
   async #prepare(model: string): Promise<void> {
@@ -252,42 +260,67 @@ export class MongoReadModels implements ReadModels {
     });
   }
 
-  async #readCheckpoint(model: string): Promise<Checkpoint | undefined> {
-    const found = await this.#connection.call((db) => checkpointsOf(db).findOne({ _id: model }));
-    if (found === null) this.#seen.delete(model);
-    else this.#seen.set(model, found);
-    return found ?? undefined;
+  async #readCheckpoints(models: string[]): Promise<Map<string, Checkpoint>> {
+    const found = await this.#connection.call((db) =>
+      checkpointsOf(db)
+        .find({ _id: { $in: models } }, { batchSize: models.length + 1 })
+        .toArray(),
+    );
+    for (const model of models) this.#seen.delete(model);
+    for (const checkpoint of found) this.#seen.set(checkpoint._id, checkpoint);
+    return new Map(found.map((checkpoint) => [checkpoint._id, checkpoint]));
   }
 
   /**
-   * Returns the checkpoint from which to continue; rejects when the read model was reset. Rows folded on top of a replaced model
+   * Returns the checkpoints from which to continue; rejects when a read model was reset. Rows folded on top of a replaced model
    * must not be written: they may lack events that the new one does not hold yet.
    */
-  async #unreplaced(model: string): Promise<Checkpoint | undefined> {
-    const seen = this.#seen.get(model);
-    const stored = await this.#readCheckpoint(model);
-    if (seen && (stored?.build !== seen.build || stored.position < seen.position)) {
-      this.#forget(model);
-      throw setBack();
-    }
+  async #unreplaced(models: string[]): Promise<Map<string, Checkpoint>> {
+    const seen = new Map(models.map((model) => [model, this.#seen.get(model)]));
+    const stored = await this.#readCheckpoints(models);
+    const isReset = (model: string) => {
+      const [before, now] = [seen.get(model), stored.get(model)];
+      return before && (now?.build !== before.build || now.position < before.position);
+    };
+    if (models.some(isReset)) this.#failReset(models);
     return stored;
   }
 
-  async #advance(model: string, seen: Checkpoint | undefined, position: Position): Promise<void> {
-    const next = seen
-      ? { ...seen, position: Math.max(seen.position, position) }
-      : { _id: model, position, build: randomUUID() };
-    const taken = await this.#connection.call(async (db) => {
-      if (seen === undefined) return insertNew(checkpointsOf(db), next);
-      const unchanged = { _id: model, build: seen.build, position: { $gte: seen.position } };
-      const { matchedCount } = await checkpointsOf(db).updateOne(unchanged, { $max: { position } });
-      return matchedCount === 1;
-    });
-    if (!taken) {
-      this.#forget(model);
-      throw setBack();
+  async #advance(batches: readonly RowBatch[], stored: ReadonlyMap<string, Checkpoint>): Promise<void> {
+    const begun: Checkpoint[] = [];
+    const raised: { from: Checkpoint; to: Checkpoint }[] = [];
+    for (const { model, checkpoint: position } of batches) {
+      const from = stored.get(model);
+      if (from === undefined) begun.push({ _id: model, position, build: randomUUID() });
+      else if (position > from.position) raised.push({ from, to: { ...from, position } });
     }
-    if ((this.#seen.get(model)?.position ?? 0) <= next.position) this.#seen.set(model, next);
+    const isBegun = await Promise.all(
+      begun.map((checkpoint) => this.#connection.call((db) => insertNew(checkpointsOf(db), checkpoint))),
+    );
+    const updates = raised.map(({ from: { _id, build, position }, to }) => ({
+      updateOne: {
+        filter: { _id, build, position: { $gte: position } },
+        update: { $max: { position: to.position } },
+      },
+    }));
+    const matched =
+      updates.length === 0
+        ? 0
+        : await this.#connection.call(async (db) => {
+            const { matchedCount } = await checkpointsOf(db).bulkWrite(updates, { ordered: false });
+            return matchedCount;
+          });
+    if (!isBegun.every(Boolean) || matched < updates.length)
+      this.#failReset(batches.map(({ model }) => model));
+    for (const next of [...begun, ...raised.map(({ to }) => to)]) {
+      if ((this.#seen.get(next._id)?.position ?? 0) <= next.position) this.#seen.set(next._id, next);
+    }
+  }
+
+  /** Whoever writes them rereads the checkpoints of all of them. */
+  #failReset(models: string[]): never {
+    for (const model of models) this.#forget(model);
+    throw setBack();
   }
 
   #forget(model: string): void {
