@@ -12,6 +12,11 @@ setPriority(Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL));
 /** Without a server and without a browser: what `npm test` runs. */
 const fast = ['test/**/*.{unit,flow}.test.ts', 'test/storage/{sqlite,local}*.engine.test.ts'];
 
+/** Tests that set the clock of their process: a service in it, which other tests share, would wait by that clock. */
+const settingClocks = globSync('test/**/*.unit.test.ts').filter((file) =>
+  /useFakeTimers|spyOn\((Date|performance|globalThis)|syncBuiltinESMExports/.test(readFileSync(file, 'utf8')),
+);
+
 /** Those whose results depend on the engines. */
 const onEveryEngine = globSync('test/**/*.{flow,long,process}.test.ts').filter((file) =>
   /onEveryEngine\(|onSharedService\(/.test(readFileSync(file, 'utf8')),
@@ -32,7 +37,14 @@ const onKurrentDb = (files: string) => ({
  * and faults of these; last a look at what all of it logged. Screenshots for the documentation are taken when somebody asks for them.
  */
 const runs = {
-  fast: { include: fast, isolate: false, maxWorkers: 3 },
+  fast: {
+    isolate: false,
+    maxWorkers: 3,
+    projects: [
+      { extends: true as const, test: { name: 'fast', include: fast, exclude: settingClocks } },
+      { extends: true as const, test: { name: 'clocks', include: settingClocks } },
+    ],
+  },
   slow: {
     isolate: false,
     // Much of their time they wait: for processes to start, pages to load and clocks to go on.
@@ -79,6 +91,8 @@ const runs = {
 export default defineConfig({
   test: {
     pool: 'forks',
+    // Node loads and strips the modules itself, in half the time, and runs them as the service does.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // A tenth of the processor time of tests would go into collecting what a test has just left.
     execArgv: ['--min-semi-space-size=64', '--max-semi-space-size=64'],
     maxWorkers: 2,

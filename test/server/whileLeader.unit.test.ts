@@ -1,24 +1,24 @@
+import { syncBuiltinESMExports } from 'node:module';
+import timers from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { unavailable } from '../../src/platform/errors.ts';
-import type { Leases } from '../../src/storage/leases.ts';
+import { type Leases, runAsLeader } from '../../src/storage/leases.ts';
 
 // The fake clock does not reach this module; on top of the global timers it does.
-vi.resetModules();
-vi.doMock('node:timers/promises', () => ({
-  setTimeout: (ms: number, _value: unknown, { signal }: { signal: AbortSignal }) =>
-    new Promise<void>((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      const timer = setTimeout(resolve, ms);
-      signal.addEventListener('abort', () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      });
-    }),
-}));
-const { runAsLeader } = await import('../../src/storage/leases.ts');
+const { setTimeout: realSleep } = timers;
+timers.setTimeout = ((ms: number, _value: unknown, { signal }: { signal: AbortSignal }) =>
+  new Promise<void>((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  })) as typeof realSleep;
+syncBuiltinESMExports();
 afterAll(() => {
-  vi.doUnmock('node:timers/promises');
-  vi.resetModules();
+  timers.setTimeout = realSleep;
+  syncBuiltinESMExports();
 });
 
 /** One lease, kept on the tests' clock. `reach` stands between the instances and the store. */
