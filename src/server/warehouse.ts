@@ -127,8 +127,8 @@ export interface WarehouseMessage {
 }
 
 /**
- * Keeps all warehouses of the settings up to date until the signal; what fails, or is written by another process, is tried again half a
- * minute later.
+ * Keeps all warehouses of the settings up to date until the signal; what fails, or is written by another process, is tried again when
+ * it would next be written, after half a minute at most.
  */
 export async function keepWarehouses(
   config: Config,
@@ -158,7 +158,7 @@ export async function keepWarehouses(
         report({ kind: 'retrying', workspace, problem, error: describeError(error) });
         note(true);
       }
-      await pause(RETRY_MS, signal);
+      await pause(Math.min(RETRY_MS, follow.everyMs), signal);
     }
   };
   await Promise.all(config.warehouses.map(keep));
