@@ -39,7 +39,7 @@ const onKurrentDb = (files: string) => ({
 const runs = {
   fast: {
     isolate: false,
-    maxWorkers: 3,
+    maxWorkers: 4,
     projects: [
       { extends: true as const, test: { name: 'fast', include: fast, exclude: settingClocks } },
       { extends: true as const, test: { name: 'clocks', include: settingClocks } },
@@ -48,7 +48,7 @@ const runs = {
   slow: {
     isolate: false,
     // Much of their time they wait: for processes to start, pages to load and clocks to go on.
-    maxWorkers: 4,
+    maxWorkers: 5,
     projects: [
       {
         extends: true as const,

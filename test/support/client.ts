@@ -87,7 +87,7 @@ const lagging = new RegExp(
     ...[
       'audit trail',
       'certificate cannot',
-      'hash tree',
+      'hash tree is',
       'list',
       'readiness',
       'report',
