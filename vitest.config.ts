@@ -48,7 +48,7 @@ const runs = {
   slow: {
     isolate: false,
     // Much of their time they wait: for processes to start, pages to load and clocks to go on.
-    maxWorkers: 5,
+    maxWorkers: 4,
     projects: [
       {
         extends: true as const,

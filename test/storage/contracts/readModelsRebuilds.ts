@@ -127,6 +127,22 @@ export function rebuildsContract(at: () => Two): void {
     expect([await store.checkpoint(model), await store.count(model)]).toEqual([0, 0]);
   });
 
+  test('of read models that are written together, one that was begun anew has the write refused, and all go on from their checkpoints', async () => {
+    const { store, other, model } = at();
+    const second = `second_${model}`;
+    const both = (position: number, ...models: string[]) =>
+      models.map((name) => ({ model: name, rows: [row('a', position)], checkpoint: position }));
+    await store.write(...both(5, model, second));
+    await other.begin(second, 'log b');
+    await expect(store.write(...both(6, model, second))).rejects.toMatchObject({ code: 'conflict' });
+    expect([await store.checkpoint(second), await store.count(second)]).toEqual([0, 0]);
+    expect(await store.checkpoint(model)).toBeOneOf([5, 6]);
+    await store.write(...both(7, model, second));
+    expect([await other.checkpoint(model), await other.checkpoint(second)]).toEqual([7, 7]);
+    expect(await other.load(model, ['a'])).toEqual([row('a', 7)]);
+    await store.drop(second);
+  });
+
   test('replace brings the log along', async () => {
     const { store, other, model } = at();
     const beside = `${model}_beside`;
