@@ -155,7 +155,7 @@ onEmbeddedEngines(() => {
         ['deleted', 401, 'unauthorized'],
       ] as const) {
         await service.keys.setKeyState(id, state);
-        // The process that answers hears of the change within a quarter of a second; requests without a pause would hold it up.
+        // The process that answers hears of the change within a quarter of a second.
         const later = await refused(() =>
           eventually(async () => expect((await reader.get('/integration/payers')).status).toBe(status)),
         );

@@ -71,8 +71,12 @@ export function requestRebuild(readModels: Parking, model: string): Promise<void
 
 /** Whether that is noted. Rejects with `unavailable`. */
 export async function isOutdated(readModels: Parking, model: string): Promise<boolean> {
-  const [first] = await readModels.parked(model);
-  return first?.reason === OUTDATED.reason;
+  return (await readModels.parked(model)).some(isRebuildRequest);
+}
+
+/** Whether it is such a note, among the parked events of a read model. */
+export function isRebuildRequest({ reason }: ParkedEvent): boolean {
+  return reason === OUTDATED.reason;
 }
 
 /** Rejects as `ReadModels.write` does once that is noted, and with `unavailable`; otherwise resolves at the signal. */

@@ -1,7 +1,7 @@
 import { modelName, type Projection, readinessModel } from '../../../projections/projection.ts';
 import type { RecordedEvent } from '../../domain/events/event.ts';
 import { describeError, unreadablePlace } from '../../platform/errors.ts';
-import { requestRebuild } from './checkpoints.ts';
+import { isRebuildRequest, requestRebuild } from './checkpoints.ts';
 import {
   canRetryParked,
   type ProjectorMessage,
@@ -83,7 +83,6 @@ export async function retryParked(
     await rebuildProjection(projection, ports, signal, true);
   }
   const lacked = await readModels.parked(readinessModel);
-  // One that is noted already may be under way.
-  const isNoted = lacked.some(({ reason }) => !canRetryParked(reason));
-  if (lacked.length > 0 && !isNoted) await requestRebuild(readModels, readinessModel);
+  // A rebuild that was requested already may be under way.
+  if (lacked.length > 0 && !lacked.some(isRebuildRequest)) await requestRebuild(readModels, readinessModel);
 }

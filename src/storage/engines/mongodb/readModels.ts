@@ -317,7 +317,7 @@ export class MongoReadModels implements ReadModels {
     }
   }
 
-  /** Whoever writes them rereads the checkpoints of all of them. */
+  /** The writer then rereads the checkpoints of all of them. */
   #failReset(models: string[]): never {
     for (const model of models) this.#forget(model);
     throw setBack();
