@@ -333,7 +333,7 @@ function formPage(
 ${formError(refusal)}
 <form method="post" action="/dashboard${action}">${csrf}
 ${first}
-${sourceFields(texts, keysOf(directory, workspace, texts.key), refusal?.details)}
+${sourceFields(texts, keyChoices(directory, workspace, texts.key), refusal?.details)}
 <div class="actions"><button type="submit">Save source</button>
 <a role="button" class="outline secondary" href="/dashboard${sourcesPath(workspace)}">Cancel</a></div>
 </form>`,
@@ -341,9 +341,10 @@ ${sourceFields(texts, keysOf(directory, workspace, texts.key), refusal?.details)
 }
 
 /** Returns the keys that a source may have, and the one that it has. */
-function keysOf({ known }: KeyDirectory, workspace: string, chosen: string | undefined) {
-  return [...known.keys.values()]
-    .filter((key) => key.workspace === workspace && (key.state !== 'deleted' || key.id === chosen))
+function keyChoices(directory: KeyDirectory, workspace: string, chosen: string | undefined) {
+  return directory
+    .keysOf(workspace)
+    .filter(({ id, state }) => state !== 'deleted' || id === chosen)
     .map(({ id, name, state }) => ({ value: id, text: `${name} (${state === 'deleted' ? state : id})` }));
 }
 
