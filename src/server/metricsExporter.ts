@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http';
 import { ValueType } from '@opentelemetry/api';
-import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import {
   detectResources,
@@ -141,7 +140,8 @@ export async function exportMetrics(
     metricsPort === undefined
       ? undefined
       : new PrometheusExporter({ preventServerStart: true, withoutScopeInfo: true, metricProducers });
-  const sender = otlpMetricsUrl === undefined ? undefined : sending(otlpMetricsUrl, logger, metricProducers);
+  const sender =
+    otlpMetricsUrl === undefined ? undefined : await sending(otlpMetricsUrl, logger, metricProducers);
   const resource = resourceFromAttributes({ 'service.name': 'chartledger', 'service.version': version });
   const provider = new MeterProvider({
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
@@ -178,11 +178,12 @@ function serve(
   return HttpServer.listen(listener, settings, logger);
 }
 
-function sending(
+async function sending(
   url: string,
   logger: Logger,
   metricProducers: MetricProducer[],
-): PeriodicExportingMetricReader {
+): Promise<PeriodicExportingMetricReader> {
+  const { OTLPMetricExporter } = await import('@opentelemetry/exporter-metrics-otlp-proto');
   const exporter = new OTLPMetricExporter({ url });
   const send = exporter.export.bind(exporter);
   exporter.export = (metrics, done) =>

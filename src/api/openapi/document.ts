@@ -186,7 +186,7 @@ function register(endpoints: readonly Endpoint[]): OpenAPIRegistry {
     registry.registerComponent('responses', name, response);
   }
   for (const endpoint of endpoints) registerOperation(registry, endpoint);
-  for (const message of webhookMessages) registry.registerWebhook(message);
+  for (const message of webhookMessages()) registry.registerWebhook(message);
   return registry;
 }
 

@@ -219,7 +219,7 @@ const ping = webhook(
 );
 
 /** Every message sent to webhooks: what the document lists under `webhooks`. */
-export const webhookMessages: readonly RouteConfig[] = [
+export const webhookMessages = (): RouteConfig[] => [
   ...feedEventTypes.map((feedType) =>
     webhook(
       feedType.type,

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import {
   createServer,
   type IncomingMessage,
@@ -80,13 +81,21 @@ class RefusedConnections {
   }
 }
 
+const LINUX_LIMITS = '/proc/self/limits';
+
 /** Returns how many files this process may have open; undefined where that is not limited, or not known. */
 function openFilesLimit(): number | undefined {
+  // A report takes as long as loading a hundred modules.
+  const limits = existsSync(LINUX_LIMITS) ? readFileSync(LINUX_LIMITS, 'utf8') : undefined;
+  const soft = limits === undefined ? reportedOpenFiles() : /^Max open files +(\d+)/m.exec(limits)?.[1];
+  return Number.isFinite(Number(soft)) ? Number(soft) : undefined;
+}
+
+function reportedOpenFiles(): number | string | undefined {
   // It would otherwise look up the names of the peers.
   Object.assign(report, { excludeNetwork: true });
   const { userLimits } = report.getReport() as { userLimits?: { open_files: { soft: number | string } } };
-  const soft = Number(userLimits?.open_files.soft);
-  return Number.isFinite(soft) ? soft : undefined;
+  return userLimits?.open_files.soft;
 }
 
 /** Times allowed on a connection, in milliseconds. */

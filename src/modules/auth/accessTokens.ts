@@ -1,5 +1,4 @@
 import { hkdfSync } from 'node:crypto';
-import { errors, jwtVerify, SignJWT } from 'jose';
 import { z } from 'zod';
 import { ServiceError } from '../../platform/errors.ts';
 import type { Clock } from '../../storage/rateLimiters.ts';
@@ -36,7 +35,8 @@ export class AccessTokens {
   }
 
   /** Returns a token with which a client may do what these scopes say. */
-  issue({ found, publicKey }: AuthenticatedClient, scopes: readonly string[]): Promise<string> {
+  async issue({ found, publicKey }: AuthenticatedClient, scopes: readonly string[]): Promise<string> {
+    const { SignJWT } = await import('jose');
     const now = Math.floor(this.#clock.now() / 1000);
     return new SignJWT({ scope: scopes.join(' '), client_kid: publicKey.kid })
       .setProtectedHeader({ alg: ALGORITHM, typ: 'at+jwt' })
@@ -66,6 +66,7 @@ export class AccessTokens {
   }
 
   async #verified(token: string): Promise<z.output<typeof claims> | undefined> {
+    const { errors, jwtVerify } = await import('jose');
     try {
       const currentDate = new Date(this.#clock.now());
       const { payload } = await jwtVerify(token, this.#secret, { algorithms: [ALGORITHM], currentDate });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose';
+import type { errors as Errors } from 'jose';
 import { z } from 'zod';
 import { ServiceError } from '../../platform/errors.ts';
 import type { Clock } from '../../storage/rateLimiters.ts';
@@ -58,12 +58,13 @@ export class ClientAssertions {
     const { found, publicKey } = client;
     const { id } = found.key;
     const now = this.#clock.now();
+    const { errors, jwtVerify } = await import('jose');
     const { payload } = await jwtVerify(assertion, verifyingKey(publicKey), {
       algorithms: [assertionAlgorithms[publicKey.kty]],
       ...{ issuer: id, subject: id, audience: tokenUrl },
       ...{ currentDate: new Date(now), clockTolerance: CLOCKS_APART_SECONDS },
     }).catch((error) => {
-      throw refusalOf(error, tokenUrl);
+      throw refusalOf(error, tokenUrl, errors);
     });
     const { data } = claims.safeParse(payload);
     if (data === undefined) throw refused('The assertion must have exp, and a jti that is not empty.');
@@ -81,7 +82,7 @@ export class ClientAssertions {
 
   /** Returns the client that an assertion names, which nothing proves yet. */
   async #clientOf(assertion: string): Promise<AuthenticatedClient> {
-    const { iss, kid } = namesIn(assertion);
+    const { iss, kid } = await namesIn(assertion);
     const known = this.#findKnown(iss, kid);
     if (known) return known;
     await this.#directory.refresh();
@@ -107,7 +108,8 @@ export class ClientAssertions {
   }
 }
 
-function namesIn(assertion: string): { iss: string; kid: string } {
+async function namesIn(assertion: string): Promise<{ iss: string; kid: string }> {
+  const { decodeJwt, decodeProtectedHeader } = await import('jose');
   try {
     const { iss = '' } = decodeJwt(assertion);
     const { kid = '' } = decodeProtectedHeader(assertion);
@@ -118,7 +120,7 @@ function namesIn(assertion: string): { iss: string; kid: string } {
 }
 
 /** What is wrong with the claims is said only to those who have the private key: the signature is verified first. */
-function refusalOf(error: unknown, tokenUrl: string): ServiceError {
+function refusalOf(error: unknown, tokenUrl: string, errors: typeof Errors): ServiceError {
   if (error instanceof errors.JWTExpired) return refused('The assertion has expired.');
   if (!(error instanceof errors.JWTClaimValidationFailed)) return unknownClient();
   return error.claim === 'aud'

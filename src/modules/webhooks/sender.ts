@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
-import { Agent, buildConnector, type Dispatcher, errors } from 'undici';
+import type { Agent, buildConnector, Dispatcher } from 'undici';
 import { type Clock, systemClock } from '../../storage/rateLimiters.ts';
 import type { Attempt, AttemptError } from './attempts.ts';
 import { type EgressPolicy, isLocalName } from './settings.ts';
@@ -66,10 +66,10 @@ function isTlsError(error: NodeJS.ErrnoException): boolean {
  * addresses of a name between look-up and connection, and the connected address once more. Fails with
  * `RefusedAddress`, `NameNotResolved`, `TlsFailed`, or as the socket does.
  */
-function createConnector(options: ConnectorOptions): buildConnector.connector {
+function createConnector(options: ConnectorOptions, build: typeof buildConnector): buildConnector.connector {
   const { addresses, timeoutMs } = options;
   const connectorFor = (protocol: string) =>
-    buildConnector({
+    build({
       timeout: timeoutMs,
       rejectUnauthorized: true,
       // Resolves all addresses at once, and moves on to the next when one does not respond (RFC 8305).
@@ -148,8 +148,8 @@ class Ended extends Error {
 
 /** Posts messages to endpoints, which are not trusted: only to allowed addresses, within bounds of time and size. */
 export class WebhookSender {
-  readonly #agent: Agent;
-  readonly #timeoutMs: number;
+  readonly #connection: ConnectorOptions;
+  #agent: Promise<Agent> | undefined;
   readonly #clock: Clock;
 
   constructor({
@@ -158,16 +158,8 @@ export class WebhookSender {
     timeoutMs = SEND_TIMEOUT_MS,
     clock = systemClock,
   }: WebhookSenderOptions) {
-    this.#timeoutMs = timeoutMs;
+    this.#connection = { addresses, resolve, timeoutMs };
     this.#clock = clock;
-    this.#agent = new Agent({
-      connect: createConnector({ addresses, resolve, timeoutMs }),
-      // What counts is the time limit for the whole attempt, below.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      // However long an endpoint asks for idle connections to be kept.
-      keepAliveMaxTimeout: 30_000,
-    });
   }
 
   /**
@@ -190,7 +182,7 @@ export class WebhookSender {
       reject(new Ended(reason));
       ended.abort();
     };
-    const timer = setTimeout(end, this.#timeoutMs, 'timeout');
+    const timer = setTimeout(end, this.#connection.timeoutMs, 'timeout');
     const abort = () => end('aborted');
     if (signal.aborted) abort();
     else signal.addEventListener('abort', abort, { once: true });
@@ -210,7 +202,24 @@ export class WebhookSender {
 
   /** Aborts everything under way. */
   async close(): Promise<void> {
-    await this.#agent.destroy();
+    const agent = this.#agent;
+    const closed = Promise.reject(new Error('the sender is closed'));
+    closed.catch(() => undefined);
+    this.#agent = closed;
+    await (await agent)?.destroy();
+  }
+
+  /** The client's hundred modules are loaded with the first message: most services start without one to send. */
+  async #openAgent(): Promise<Agent> {
+    const { Agent, buildConnector } = await import('undici');
+    return new Agent({
+      connect: createConnector(this.#connection, buildConnector),
+      // What counts is the time limit for the whole attempt, above.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      // However long an endpoint asks for idle connections to be kept.
+      keepAliveMaxTimeout: 30_000,
+    });
   }
 
   async #request(
@@ -222,7 +231,8 @@ export class WebhookSender {
   ) {
     const { protocol, origin, pathname, search } = new URL(url);
     if (protocol !== 'https:' && protocol !== 'http:') throw new RefusedAddress();
-    const agent = this.#agent.compose(
+    this.#agent ??= this.#openAgent();
+    const agent = (await this.#agent).compose(
       (dispatch) => (options, handler) =>
         dispatch(options, {
           onRequestStart(controller, context) {
@@ -294,12 +304,11 @@ function parseRetryAfter(value: string | string[] | undefined, now: number): num
 }
 
 function errorOf(error: NodeJS.ErrnoException): AttemptError {
-  const { HTTPParserError, HeadersOverflowError, ConnectTimeoutError } = errors;
   if (error instanceof Ended) return error.reason;
   if (error instanceof RefusedAddress || error.code === 'ERR_INVALID_URL') return 'refused_address';
   if (error instanceof NameNotResolved) return 'dns';
   if (error instanceof TlsFailed) return 'tls';
-  if (error instanceof ConnectTimeoutError || error.code === 'ETIMEDOUT') return 'timeout';
-  if (error instanceof HTTPParserError || error instanceof HeadersOverflowError) return 'invalid_answer';
+  if (error.name === 'ConnectTimeoutError' || error.code === 'ETIMEDOUT') return 'timeout';
+  if (error.name === 'HTTPParserError' || error.name === 'HeadersOverflowError') return 'invalid_answer';
   return 'connection';
 }

@@ -23,14 +23,14 @@ import {
 } from './store.ts';
 import type { Webhook } from './webhook.ts';
 
-/** Number of streams remembered. */
-const CACHE_SIZE = 100_000;
+/** Number of streams remembered. `max` would reserve the memory of all at the start. */
+const remembered = { maxSize: 100_000, sizeCalculation: () => 1 };
 
 /** Tells which events were erased after they were read: what is in memory of them is neither sent nor kept. */
 export class ErasedEvents {
   readonly #eventLog: Pick<EventLog, 'removals' | 'readStream'>;
   /** Those of which something was erased. */
-  readonly #streams = new LRUCache<string, true>({ max: CACHE_SIZE });
+  readonly #streams = new LRUCache<string, true>(remembered);
   #place: number | undefined;
 
   constructor(eventLog: Pick<EventLog, 'removals' | 'readStream'>) {

@@ -15,7 +15,8 @@ import { FairBudget, WORKSPACE_AND_KEY } from '../../../platform/threads/fairBud
 import type { EventLog } from '../../../storage/eventLog.ts';
 import type { ReadModels } from '../../../storage/readModels.ts';
 
-const CACHE_SIZE = 100_000;
+/** Of 100,000 entries; `max` would reserve the memory of all at the start. */
+const grows = { maxSize: 100_000, sizeCalculation: () => 1 };
 /** Of the records as this process left them, in characters. */
 const MOST_LEFT = 8 * 1024 * 1024;
 /** How often erasures are polled: following the whole log would slow down every request. */
@@ -31,14 +32,14 @@ export class RecordExistence {
   readonly #readModels: ReadModels;
   /** Number of erasures noticed. */
   #erasures = 0;
-  readonly #known = new LRUCache<string, true>({ max: CACHE_SIZE });
+  readonly #known = new LRUCache<string, true>(grows);
   /** Records as this process left them. */
   readonly #left = new LRUCache<string, WriteBase>({
     maxSize: MOST_LEFT,
     sizeCalculation: ({ fields }) => JSON.stringify(fields).length,
   });
   /** Records whose erasure was noticed, which the read model may lack. */
-  readonly #erased = new LRUCache<string, true>({ max: CACHE_SIZE });
+  readonly #erased = new LRUCache<string, true>(grows);
   /** The end of the log when erasures began to be noticed; undefined once the read model has all that were before. */
   #unnoticed: Position | undefined;
   /** Callers waiting for a record, by stream. */
