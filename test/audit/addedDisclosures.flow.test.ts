@@ -54,6 +54,8 @@ onSharedService((start) => {
     await service.get(`/integration/encounters/${encodeURIComponent(encounter)}`);
     await service.get(documentsPath(encounter, form.get('document_id') as string));
     await service.get('/events?kinds=patient,encounter,document');
+    const { key } = await service.createKey('clinic', ['events:limited']);
+    await service.as(key).get('/events?kinds=patient,encounter,document');
     const answer = await service.get(`${path}?limit=1000`);
     expectDocumented(await fetchDocument(service), 'getPatientDisclosures', answer);
     const { body } = answer;
@@ -67,7 +69,8 @@ onSharedService((start) => {
     const content = /^name, date of birth, .*contact.*, insurance/;
     expect(words.get('record.read')).toEqual(['visit of May 5, 2026', expect.stringMatching(content)]);
     expect(words.get('document.download')).toEqual(['document: lab results']);
-    const [streamed] = words.get('events.read') ?? [];
+    const [limited, streamed] = words.get('events.read') ?? [];
+    expect(limited).toBe('limited data set: patient record, visit, document');
     expect(streamed).toMatch(/^name, .*; visit of May 5, 2026; document: lab results$/);
     expect(body.items.map(({ description }: { description: string }) => description).join()).not.toContain(
       patient.phone,

@@ -41,7 +41,8 @@ describe('the pages of API keys', () => {
     await page.goto(`/dashboard/workspaces/${workspace}/keys`);
     await page.getByRole('button', { name: 'Create API key' }).click();
     await page.getByLabel('Name').fill(name);
-    for (const permission of permissions) await page.getByLabel(permission, { exact: false }).first().check();
+    for (const permission of permissions)
+      await page.getByRole('checkbox', { name: permission }).first().check();
     await page.getByRole('button', { name: 'Create API key' }).click();
     const key = await page.getByLabel('The key').inputValue();
     notePhi(key);

@@ -185,6 +185,8 @@ test('equal refusals are one row; one that was accepted later says so, and what 
   await page.goto(`/dashboard/workspaces/${other}/requests`);
   await page.getByLabel('Outcome').selectOption('All');
   await show(page);
+  const named = page.getByRole('link', { name: `${record.first_name} ${record.last_name}`, exact: true });
+  expect(await named.first().getAttribute('href')).toContain(`/records/patients/${record.id}`);
   expect(await page.locator('tbody th').allInnerTexts()).toEqual([
     ...Array(2).fill('Patient upserted'),
     ...Array(3).fill('Request refused'),

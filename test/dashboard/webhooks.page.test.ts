@@ -138,7 +138,7 @@ describe('the pages of webhooks', () => {
       await page.getByLabel('Patient', { exact: true }).check();
       await expectAccessible(page);
       await takePictures(page, 'webhook-form');
-      await button('Edit webhook').click();
+      await button('Save webhook').click();
       expect(await page.getByText('Billing <b>production</b>').count()).toBe(1);
 
       await choose('Rotate secret');

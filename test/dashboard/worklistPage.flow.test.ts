@@ -183,7 +183,7 @@ onEmbeddedEngines((start) => {
       expect(text).not.toContain('Nothing blocks');
     }
     const ofBillable = await show(`/readiness?payer_id=${encodeURIComponent(String(billable.payer.id))}`);
-    expect(ofBillable).toContain('No defects block them.');
+    expect(ofBillable).toContain('No defects block encounters.');
     expect(ofBillable).toContain('Nothing blocks the billing of these encounters.');
     const accesses = await accessesBy(service, async () => {
       for (const kind of ['payer', 'facility', 'provider']) {
@@ -281,7 +281,7 @@ onEmbeddedEngines((start) => {
     expect(facility).toMatch(/for any reason: 1/);
     await of('providers', uncoded.provider, 'Blocks no encounters.');
     const patient = await of('patients', unnumbered.patient, 'Blocks 1 encounter.');
-    expect(patient).toContain('No member ID: 1 encounter');
+    expect(patient).toMatch(/patients\/[^/]+\/encounters">No member ID<\/a>: 1 encounter/);
     await of('patients', uncoded.patient, 'Blocks no encounters.');
   });
 

@@ -42,7 +42,9 @@ export function lineChart(shape: ChartShape, points: readonly ChartPoint[]): Htm
     ({ value }, at) => `${at * BAR + (BAR - GAP) / 2},${Math.round((1 - value / top) * (HEIGHT - 2)) + 1}`,
   );
   const line = html`<polyline class="chart-line" points="${places.join(' ')}"/>`;
-  return framed(shape, points, [...points.map((point, at) => column(point, at)), line]);
+  const columns = points.map((point, at) => column(point, at));
+  // A stock that stays as it is needs no value again.
+  return framed(shape, points, [...columns, line], (at) => points[at]?.value !== points[at - 1]?.value);
 }
 
 /** Returns the upper end of the axis: a round number that halves into another one. */
@@ -63,6 +65,7 @@ function framed(
   { summary, unit, tone = 'plain' }: ChartShape,
   points: readonly ChartPoint[],
   drawn: Html[],
+  hasValue = (_at: number) => true,
 ): Html {
   const top = topOf(points);
   const isLinked = points.some(({ link }) => link !== undefined);
@@ -76,7 +79,7 @@ ${drawn}
 </svg>
 ${
   points.length <= MOST_VALUES &&
-  html`<div class="chart-values" aria-hidden="true">${points.map(({ value }) => html`<span>${value > 0 && compact.format(value)}</span>`)}</div>`
+  html`<div class="chart-values" aria-hidden="true">${points.map(({ value }, at) => html`<span>${value > 0 && hasValue(at) && compact.format(value)}</span>`)}</div>`
 }
 <div class="chart-ends" aria-hidden="true"><span>${points[0]?.name}</span><span>${middle?.name}</span><span>${points.at(-1)?.name}</span></div>
 <div class="chart-peak" aria-hidden="true">${peakText(unit, points)}</div>

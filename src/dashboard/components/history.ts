@@ -1,7 +1,7 @@
 import type { FieldChange } from '../../domain/records/fold.ts';
 import type { RecordVersion, VersionEntry } from '../../modules/records/queries/history.ts';
 import { fieldLabel } from './labels.ts';
-import { type Html, html } from './page.ts';
+import { type Html, type HtmlValue, html } from './page.ts';
 import { who } from './people.ts';
 import { fieldValue } from './records.ts';
 import { badge, bdi, code, time } from './text.ts';
@@ -13,30 +13,24 @@ export function changeWord({ from, to }: FieldChange): 'added' | 'removed' | 'ch
   return to === null ? 'removed' : 'changed';
 }
 
-/** Returns the previous value. */
-function before(value: unknown): Html {
-  return html`<del>${fieldValue(value)}</del>`;
-}
-
-/** Returns the present value. */
-function after(value: unknown): Html {
-  return html`<ins>${fieldValue(value)}</ins>`;
-}
+/** Returns the value of a field for people. */
+export type ShownValue = (value: unknown, field: string) => HtmlValue;
 
 /** Returns differences field by field: what happened to it, from what, to what. */
-export function changeList(changes: readonly FieldChange[]): Html {
+export function changeList(changes: readonly FieldChange[], shown?: ShownValue): Html {
   return html`<dl class="changes">${changes.map((change) => {
     return html`<div><dt>${fieldLabel(change.field)} <span class="change-word">${changeWord(change)}</span></dt>
-<dd>${changed(change)}</dd></div>`;
+<dd>${changed(change, shown)}</dd></div>`;
   })}</dl>`;
 }
 
 /** Returns what a field was, and what it became. */
-export function changed(change: FieldChange): Html {
+export function changed(change: FieldChange, shown: ShownValue = fieldValue): Html {
   const word = changeWord(change);
-  return html`${word !== 'added' && before(change.from)}${
+  const { field, from, to } = change;
+  return html`${word !== 'added' && html`<del>${shown(from, field)}</del>`}${
     word === 'changed' && html` <span aria-hidden="true">→</span><span class="visually-hidden">became</span> `
-  }${word !== 'removed' && after(change.to)}`;
+  }${word !== 'removed' && html`<ins>${shown(to, field)}</ins>`}`;
 }
 
 /**
@@ -72,10 +66,10 @@ export function changeCount({ outcome, changes: { length } }: RecordVersion): st
 }
 
 /** Returns a version with everything that it changed, for paper. */
-export function printedVersion(workspace: string, version: RecordVersion): Html {
+export function printedVersion(workspace: string, version: RecordVersion, shown: ShownValue): Html {
   return html`<section class="version">
 <h3>Version ${version.version} ${outcomeBadge(version)}</h3>
 ${origin(workspace, version)}
-${version.changes.length > 0 ? changeList(version.changes) : html`<p>${changeCount(version)}</p>`}
+${version.changes.length > 0 ? changeList(version.changes, shown) : html`<p>${changeCount(version)}</p>`}
 </section>`;
 }

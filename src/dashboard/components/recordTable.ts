@@ -63,6 +63,13 @@ export function kindOf(plural: unknown): CatalogEntry {
   return entry;
 }
 
+/** All kinds as people look for them: what they come for most is first. */
+export const soughtKinds = [
+  patient,
+  encounter,
+  ...catalog.filter((entry) => entry !== patient && entry !== encounter),
+];
+
 /** Returns a kind's name as the heading of several records. */
 export function pluralTitle({ plural }: CatalogEntry): string {
   return plural.charAt(0).toUpperCase() + plural.slice(1);

@@ -1,6 +1,8 @@
+import { z } from 'zod';
 import type { DocumentView } from '../../domain/records/document.ts';
 import { qualityWarnings } from '../../domain/records/fold.ts';
 import { encounter } from '../../domain/records/kinds/encounter.ts';
+import { unwrapped } from '../../domain/records/schema/fields.ts';
 import type { CatalogEntry, RecordFields } from '../../domain/records/schema/kind.ts';
 import { type Hold, type Holding, heldParts } from '../../modules/erasure/holdState.ts';
 import type { FieldLineage } from '../../modules/integrations/replay/lineage.ts';
@@ -8,9 +10,8 @@ import { rulesOf, type SourceFormat } from '../../modules/integrations/sources.t
 import type { ListedDocument } from '../../modules/records/queries/documents.ts';
 import type { RecordNames } from '../../modules/records/queries/lists.ts';
 import type { FieldMessage } from '../../platform/errors.ts';
-import { fieldLabel } from './labels.ts';
+import { fieldLabel, titleOf } from './labels.ts';
 import { type Html, type HtmlValue, html, phiReaders, type Visit } from './page.ts';
-import { who } from './people.ts';
 import { definitionList, type TableColumn, table } from './tables.ts';
 import { badge, bdi, code, dayText, empty, idBeside, time, writtenDate } from './text.ts';
 import { documentsPath, holdsPath, recordPath } from './urls.ts';
@@ -117,7 +118,7 @@ export function documentTable(
 
 function lastChange({ updated_at, removed_by }: ListedDocument): Html {
   if (removed_by === undefined) return time(updated_at);
-  return html`${badge('removed', 'bad')} ${time(updated_at)} <small title="${removed_by.name}">by ${who(removed_by)}</small>`;
+  return html`${badge('removed', 'bad')} ${time(updated_at)} <small title="${removed_by.name}">by ${bdi(removed_by.name ?? removed_by.id)}</small>`;
 }
 
 /** Returns an encounter's documents for paper, with what distinguishes a file from any other. */
@@ -167,17 +168,20 @@ export function dayOf(names: RecordNames | undefined, encounterId: string): stri
   return typeof date === 'string' ? dayText(date) : undefined;
 }
 
-/** Returns the value of a field; of one that refers to a record, with a link to that. */
+/** Returns the value of a field: one of a fixed set in words; of one that refers to a record, with a link to that. */
 export function linkedValue(
   workspace: string,
-  { references }: CatalogEntry,
+  { schema, references }: CatalogEntry,
   field: string,
   value: unknown,
   names: RecordNames | undefined,
 ): HtmlValue {
   const kind = references.find((one) => one.field === field)?.kind;
-  if (kind === undefined || typeof value !== 'string') return fieldValue(value);
-  return namedLink(workspace, kind, value, names?.nameOf(kind, value));
+  if (typeof value !== 'string') return fieldValue(value);
+  if (kind !== undefined) return namedLink(workspace, kind, value, names?.nameOf(kind, value));
+  const definition = schema.shape[field] as z.ZodType | undefined;
+  const isChoice = definition !== undefined && unwrapped(definition) instanceof z.ZodEnum;
+  return isChoice ? html`<span title="${value}">${titleOf(value)}</span>` : fieldValue(value);
 }
 
 interface FieldLinks {

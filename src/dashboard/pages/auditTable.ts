@@ -120,7 +120,7 @@ interface Place {
 }
 
 /** What the ids in entries belong to. */
-interface SubjectNames {
+export interface SubjectNames {
   principals: PrincipalNames;
   /** Only for who may read records. */
   records?: RecordNames | undefined;

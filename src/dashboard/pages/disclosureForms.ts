@@ -109,7 +109,7 @@ function purposeRoutes(ports: FormPorts): DashboardRoute[] {
       return {
         title: 'State the purpose',
         ...{ section: recordsSection, breadcrumb },
-        text: html`Why data of patient ${called} went to ${disclosure.recipient === null ? 'a recipient that is not given' : bdi(disclosure.recipient)} on ${when.cell(disclosure)}: ${describedText(disclosure)}. The entry itself stays as it is.`,
+        text: html`On ${when.cell(disclosure)}, data of patient ${called} went to ${disclosure.recipient === null ? 'a recipient without a name' : bdi(disclosure.recipient)}: ${describedText(disclosure)}. State why; the entry itself stays as it is.`,
         fields: purposeFields({ purpose, purpose_statement }, details),
         button: 'State purpose',
         back: accountingOf(visit.workspace, patientId),

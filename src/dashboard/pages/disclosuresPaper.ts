@@ -24,6 +24,7 @@ export const formTitles: Record<DisclosureForm, string> = {
 /** When it was disclosed; of one that was added, to the day if only that is known. */
 export const when: TableColumn<Disclosure> = {
   title: 'When',
+  isHeader: true,
   cell: ({ disclosed_at: at }) => (at.includes('T') ? time(at) : day(at)),
 };
 

@@ -117,7 +117,7 @@ function release(ports: HoldPorts): DashboardRoute[] {
       title: 'Release this legal hold?',
       section: holdsSection,
       breadcrumb: toHolds(visit.workspace),
-      text: html`${bdi(added.reason)}, on ${record ? html`the ${record.kind} ${(await readCalled(ports, visit, record)).called}` : 'the workspace'} (${code(id)}). Anything under no other hold can be erased again, also by the workspace’s retention.`,
+      text: html`The hold ${code(id)} is on ${record ? html`the ${record.kind} ${(await readCalled(ports, visit, record)).called}` : 'the workspace'}. Its reason is “${bdi(added.reason)}”. Anything under no other hold can be erased again, also by the workspace’s retention.`,
       fields: reasonField(details),
       button: 'Release hold',
       isDangerous: true,

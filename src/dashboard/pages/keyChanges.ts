@@ -330,7 +330,7 @@ const changes: readonly KeyChange[] = [
     button: 'Public keys',
     heading: 'Public keys of the API key',
     submit: 'Save public keys',
-    text: 'The holder of the private keys can request access tokens for FHIR (SMART Backend Services). The client ID is the id of the API key.',
+    text: 'The holder of the private keys can request access tokens for FHIR (SMART Backend Services). The client ID is the ID of the API key.',
     fields: ({ publicKeys = [] }, _ports, details) =>
       textArea({
         ...{ name: 'public_keys', label: 'Public keys', rows: 12, error: messageOf(details, 'public_keys') },

@@ -240,7 +240,8 @@ function newPage(visit: Visit, refusal?: Refusal): Page {
     title: 'Create API key',
     section: keysSection,
     ...(refusal && { status: refusal.status }),
-    body: html`<h1>Create API key</h1>
+    body: html`${breadcrumb([{ text: keysSection, path: keysPath(workspace) }])}
+<h1>Create API key</h1>
 <p>The key gives access only to the workspace ${code(workspace)}.</p>
 ${formError(refusal)}
 <form method="post" action="${back}/new">${csrf}

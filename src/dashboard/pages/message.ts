@@ -230,7 +230,7 @@ export function problems({ problems: all }: Pick<Message, 'problems'>): Html {
       {
         title: 'Problem',
         cell: ({ text, code: reason }) =>
-          html`${problemText({ text })}<br><small class="muted">${reason}</small>`,
+          html`${problemText({ text })}<br><small class="muted">Code ${reason}</small>`,
       },
     ],
     all,

@@ -66,9 +66,10 @@ export function messageChangeRoutes(ports: WaitingPorts): DashboardRoute[] {
       path: `${path}/put-aside`,
       roles: messageWorkers,
       find: (visit) => findMessage(ports, visit),
-      question: ({ id, workspace }, _visit, details) => ({
+      question: (message, _visit, details) => ({
         title: 'Put the message aside?',
         section: messagesSection,
+        breadcrumb: messageCrumbs(message),
         text: 'It is no longer listed as waiting. It is kept as it arrived until it expires, and can still be processed or corrected.',
         fields: textArea({
           name: 'reason',
@@ -78,7 +79,7 @@ export function messageChangeRoutes(ports: WaitingPorts): DashboardRoute[] {
           error: messageOf(details, 'reason'),
         }),
         button: 'Put aside',
-        back: messagePath(workspace, id),
+        back: messagePath(message.workspace, message.id),
       }),
       async make({ id, workspace }, { caller, form, notice }) {
         await putMessageAside(ports, caller, id, textOf(form, 'reason'));
@@ -87,6 +88,15 @@ export function messageChangeRoutes(ports: WaitingPorts): DashboardRoute[] {
       },
     }),
   ];
+}
+
+/** Returns the way to what is done with a message. */
+function messageCrumbs(message: Message): Html {
+  const { workspace, id } = message;
+  return breadcrumb([
+    { text: messagesSection, path: messagesPath(workspace) },
+    { text: messageTitle(message), path: messagePath(workspace, id) },
+  ]);
 }
 
 function workspaceOf({ directory }: WaitingPorts, { workspace }: Visit): Workspace {
@@ -167,10 +177,7 @@ async function correct(ports: WaitingPorts, visit: Visit): Promise<Reply> {
 function editPage(visit: Visit, message: Message, attempt: Attempt | undefined): Reply {
   const { workspace, csrf } = visit;
   const path = messagePath(workspace, message.id);
-  const body = html`${breadcrumb([
-    { text: messagesSection, path: messagesPath(workspace) },
-    { text: messageTitle(message), path },
-  ])}
+  const body = html`${messageCrumbs(message)}
 <h1>Correct a message</h1>
 <p class="muted">The message stays as it arrived. The corrected one is a separate message, in the same place of the order.</p>
 <h2>Problems</h2>

@@ -228,13 +228,14 @@ export function problemText({ text }: Pick<Message['problems'][number], 'text'>)
   return text.replace(/^[a-z]\w*(?:\.\w+)+(?= )/, fieldLabel);
 }
 
-/** Returns the worst problem in words, and how many more there are. */
+/** Returns what the worst problem is, without what to do about it, and how many more there are. */
 export function firstProblem(problems: Message['problems']): Html | undefined {
   const first = problems.find(({ severity }) => severity === 'error') ?? problems[0];
   if (first === undefined) return undefined;
   const more = problems.length - 1;
   const text = problemText(first);
-  return html`<span title="${text}">${text}</span>${more > 0 && html` <small class="muted nowrap">and ${more} more</small>`}`;
+  const [sentence] = text.split(/(?<=\.) /);
+  return html`<span title="${text}">${sentence}</span>${more > 0 && html` <small class="muted nowrap">and ${more} more</small>`}`;
 }
 
 /** Maximum number of waiting messages that are processed again at a time. */

@@ -42,7 +42,8 @@ import { type TableColumn, table } from '../components/tables.ts';
 import { badge, code, empty, idBeside, time } from '../components/text.ts';
 import { momentInputs, shownMoment, sinceLinks, zoneParameter } from '../components/time.ts';
 import { requestPath, requestsPath, requestsSection } from '../components/urls.ts';
-import { actionText, auditSubject } from './auditTable.ts';
+import { actionText, auditSubject, recordsIn, type SubjectNames } from './auditTable.ts';
+import { readNames } from './records/shared.ts';
 import { inline, type OpenApiDocument } from './reference/outline.ts';
 import { faultField, faultsIn, faultText } from './requestSample.ts';
 
@@ -339,22 +340,25 @@ async function listAll(
   };
   const found = await readAuditTrail(ports, workspace, filter, { limit: REQUESTS_A_PAGE, pageToken });
   await ports.names.learn(found.items.map(({ principal }) => principal));
-  await recordAccess(ports.eventLog, caller, { action: 'audit.read', query: sent });
   const requests = answeredRequests(found.items);
-  const columns = answeredColumns(ports.names, workspace, may(phiReaders));
+  const mayRead = may(phiReaders);
+  const about = mayRead ? recordsIn(requests.map(({ entries: [newest] }) => newest)) : [];
+  const { names: records, accesses } = await readNames(ports, workspace, about);
+  await recordAccess(ports.eventLog, caller, { action: 'audit.read', query: sent }, ...accesses);
+  const columns = answeredColumns({ principals: ports.names, records }, workspace, mayRead);
   const body = html`${requests.length > 0 && html`<div class="requests">${table('Requests, newest first', columns, requests)}</div>`}
 ${older(visit, sent, found)}`;
   return { page: framed(ports, visit, sent, body) };
 }
 
 function answeredColumns(
-  names: PrincipalNames,
+  names: SubjectNames,
   workspace: string,
   mayRead: boolean,
 ): TableColumn<AnsweredRequest>[] {
   const subjectOf = ({ kind, ...entry }: AuditEntry) =>
     mayRead
-      ? auditSubject({ ...entry, ...(kind !== undefined && { kind }) }, { principals: names }, workspace)
+      ? auditSubject({ ...entry, ...(kind !== undefined && { kind }) }, names, workspace)
       : kind && titleOf(kind);
   return [
     {
@@ -382,7 +386,7 @@ function answeredColumns(
     {
       title: 'API key or source',
       isCut: true,
-      cell: ({ entries: [newest] }) => keyLink(newest, names, workspace),
+      cell: ({ entries: [newest] }) => keyLink(newest, names.principals, workspace),
     },
     { title: 'Request ID', isCut: true, cell: ({ id }) => idBeside(id) },
   ];

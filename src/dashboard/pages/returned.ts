@@ -12,6 +12,7 @@ import type { PrincipalNames } from '../../modules/records/queries/principalName
 import type { EventLog } from '../../storage/eventLog.ts';
 import { confirmedChange, input, messageOf, select } from '../components/forms.ts';
 import { titleOf } from '../components/labels.ts';
+import { breadcrumb } from '../components/layout.ts';
 import {
   admins,
   type DashboardRoute,
@@ -90,6 +91,7 @@ function decisionRoutes({ eventLog }: ReturnedPorts, decision: keyof typeof deci
     question: ({ entry: { kind }, id }, { workspace }, details) => ({
       title,
       section: returnedSection,
+      breadcrumb: breadcrumb([{ text: returnedSection, path: returnedPath(workspace) }]),
       text: html`${titleOf(kind)} ${code(id)}. ${text}`,
       fields: input({
         name: 'reason',

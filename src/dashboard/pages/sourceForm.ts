@@ -13,6 +13,7 @@ import {
 } from '../../modules/integrations/sources.ts';
 import type { FieldMessage } from '../../platform/errors.ts';
 import { confirmedChange, formError, input, messageOf, select, textArea } from '../components/forms.ts';
+import { breadcrumb } from '../components/layout.ts';
 import {
   type DashboardRoute,
   type Html,
@@ -309,6 +310,11 @@ function editPage(
   return formPage(ports, visit, { title: `Edit source ${id}`, action, texts, refusal });
 }
 
+/** Returns the way to a page about a source. */
+function sourceCrumbs(workspace: string) {
+  return breadcrumb([{ text: sourcesSection, path: sourcesPath(workspace) }]);
+}
+
 interface SourceForm {
   title: string;
   /** Below `/dashboard`. */
@@ -328,7 +334,8 @@ function formPage(
     title,
     section: sourcesSection,
     ...(refusal && { status: refusal.status }),
-    body: html`<h1>${title}</h1>
+    body: html`${sourceCrumbs(workspace)}
+<h1>${title}</h1>
 <p>Changes apply to new messages. Existing records stay as they are.</p>
 ${formError(refusal)}
 <form method="post" action="/dashboard${action}">${csrf}
@@ -356,6 +363,7 @@ function removal({ eventLog }: SourcePagePorts): DashboardRoute[] {
     question: ({ id }, { workspace }) => ({
       title: `Remove the source ${id}?`,
       section: sourcesSection,
+      breadcrumb: sourceCrumbs(workspace),
       text: html`New messages from its EMR are read by the default source of its format. Everything it has sent is kept.`,
       button: 'Remove source',
       isDangerous: true,

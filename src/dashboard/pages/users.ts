@@ -31,6 +31,14 @@ import { popFlash, showOnce } from '../http/session.ts';
 
 const usersSection = 'Users';
 
+/** Returns the way to a page about users, or about one of them. */
+function userCrumbs(user?: Pick<User, 'id' | 'name'>): Html {
+  return breadcrumb([
+    { text: usersSection, path: '/users' },
+    ...(user ? [{ text: user.name, path: `/users/${user.id}` }] : []),
+  ]);
+}
+
 const madePath = (userId: string) => `/users/${userId}/invited`;
 
 /** Leads to the page of an invitation just created: the only one that ever shows the link. */
@@ -55,7 +63,8 @@ function invitationMadePage(
   return {
     title: 'Invitation created',
     section: usersSection,
-    body: html`<h1>Invitation created</h1>
+    body: html`${userCrumbs({ id, name })}
+<h1>Invitation created</h1>
 ${secretOnce('The link', addressOf(req, publicUrl) + invitationPath(link))}
 <p><strong>Copy it now: it will not be shown again.</strong> Anyone who has it can sign in as ${name}: send it securely.</p>
 <p>It lets ${name} choose a password, once, until ${time(link.expiresAt)}. Earlier links no longer work.</p>
@@ -139,6 +148,7 @@ export function userRoutes(ports: UserPagePorts): DashboardRoute[] {
         title: `Reset two-factor sign-in for user ${name}?`,
         name,
         section: usersSection,
+        breadcrumb: userCrumbs({ id, name }),
         text: 'The user signs in with only the password until another authenticator app is set up. The recovery codes stop working. Make sure that the request really comes from the user.',
         button: 'Reset two-factor sign-in',
         isDangerous: true,
@@ -157,6 +167,7 @@ export function userRoutes(ports: UserPagePorts): DashboardRoute[] {
         title: `Disable user ${name}?`,
         name,
         section: usersSection,
+        breadcrumb: userCrumbs({ id, name }),
         text: 'The user can no longer sign in, and open sessions end. API keys that the user created keep working.',
         button: 'Disable user',
         isDangerous: true,
@@ -200,7 +211,7 @@ function userPage(
     title: name,
     section: usersSection,
     ...(refusal && { status: refusal.status }),
-    body: html`${breadcrumb([{ text: 'Users', path: '/users' }])}
+    body: html`${userCrumbs()}
 <div class="page-head"><h1>${bdi(name)}</h1><div class="actions">
 ${
   state === 'active'
@@ -302,7 +313,8 @@ function newPage({ directory }: UsersPagePorts, { csrf, form }: Visit, refusal?:
     title: 'Invite user',
     section: usersSection,
     ...(refusal && { status: refusal.status }),
-    body: html`<h1>Invite user</h1>
+    body: html`${userCrumbs()}
+<h1>Invite user</h1>
 <p>You get a link that lets the user choose a password, which nobody else learns.</p>
 ${formError(refusal)}
 <form method="post" action="/dashboard/users/new">${csrf}

@@ -364,11 +364,14 @@ function editPage(visit: Visit, url: string, values: FormValues, refusal?: Refus
   const id = webhookId(visit);
   const back = `/dashboard${webhookPath(workspace, id)}`;
   const crumbs = webhookCrumbs(workspace, { id, url });
-  return formPage(visit, { title: 'Edit webhook', crumbs, action: `${back}/edit`, back }, values, refusal);
+  const frame = { title: 'Edit webhook', button: 'Save webhook', crumbs, action: `${back}/edit`, back };
+  return formPage(visit, frame, values, refusal);
 }
 
 interface FormFrame {
   title: string;
+  /** Default: the title. */
+  button?: string;
   crumbs: Html;
   /** Where the form is sent, and where declining leads to, with `/dashboard`. */
   action: string;
@@ -379,7 +382,7 @@ interface FormFrame {
 
 function formPage(
   visit: Visit,
-  { title, crumbs, action, back, more }: FormFrame,
+  { title, button = title, crumbs, action, back, more }: FormFrame,
   values: FormValues,
   refusal: Refusal | undefined,
 ): Page {
@@ -425,7 +428,7 @@ ${more}
 </fieldset>
 ${termFields(values.terms, refusal?.details)}</div>
 ${filters(values, wrong)}
-<div class="actions"><button type="submit">${title}</button>
+<div class="actions"><button type="submit">${button}</button>
 <a role="button" class="outline secondary" href="${back}">Cancel</a></div>
 </form>`,
   };

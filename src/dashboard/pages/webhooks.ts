@@ -163,6 +163,7 @@ function consumerRemoval(ports: { eventLog: EventLog; consumers: Consumers }): D
       title: `Remove the consumer ${name}?`,
       name,
       section: webhooksSection,
+      breadcrumb: webhookCrumbs(workspace),
       text: html`${code(name)} is no longer listed, and raises no alert.${kept !== undefined && ' Its position is removed: it begins again at the first event.'} If it reads again, it is listed again.`,
       button: 'Remove consumer',
       isDangerous: true,
@@ -229,7 +230,7 @@ function webhookTable(
     [
       {
         title: 'URL',
-        ...{ isHeader: true, isCut: true },
+        isHeader: true,
         cell: ({ id, url, description }) =>
           html`<a href="/dashboard${webhookPath(workspace, id)}" title="${url}">${bdi(url)}</a>${description && html`<br><small class="muted">${bdi(description)}</small>`}`,
       },

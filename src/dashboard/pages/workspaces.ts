@@ -2,6 +2,7 @@ import { retentionText, stateOf, type Workspace } from '../../modules/auth/apiKe
 import type { KeyDirectory } from '../../modules/auth/keyDirectory.ts';
 import { KeyManager } from '../../modules/auth/keyManager.ts';
 import { checkboxes, confirmedChange, formError, input, messageOf } from '../components/forms.ts';
+import { breadcrumb } from '../components/layout.ts';
 import {
   admins,
   type DashboardRoute,
@@ -162,6 +163,7 @@ function stateRoutes(directory: KeyDirectory, name: keyof typeof stateChanges): 
     question: (workspace) => ({
       title: `${title} ${workspace}?`,
       section,
+      breadcrumb: breadcrumb([{ text: section, path: '/workspaces' }]),
       text,
       button: title,
       isDangerous,

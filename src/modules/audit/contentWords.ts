@@ -119,12 +119,12 @@ const MOST_DAYS = 30;
  */
 export function describeContents(entry: AuditEntry, accessed: readonly DescribedAccess[]): string {
   if (entry.action === 'record.disclosures') return 'accounting of disclosures, or access report';
+  const kinds = unique(accessed.map(({ thing }) => kindWord(thing.kind))).join(', ');
+  if (entry.shown?.view === 'reference') return `notice of a change, without values: ${kinds}`;
+  if (entry.shown?.view === 'limited') return `limited data set: ${kinds}`;
   const words = accessed.flatMap((one) => {
     const found = wordsIn(entry, one);
-    const about = kindWord(one.thing.kind);
-    if (entry.shown?.view === 'reference') return [[`notice of a change, without values: ${about}`]];
-    if (entry.shown?.view === 'limited') return [[`limited data set: ${about}`]];
-    if (found.length === 0) return [[about]];
+    if (found.length === 0) return [[kindWord(one.thing.kind)]];
     return one.thing.kind === patient.kind ? [found] : found.map((word) => [word]);
   });
   const parts = withDays(unique(words.map((some) => some.join(', '))));

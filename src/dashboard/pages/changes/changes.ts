@@ -183,7 +183,6 @@ function changeColumns(
     },
     {
       title: 'By',
-      isCut: true,
       cell: (one) => {
         const write = last(one);
         return write && by(write);

@@ -116,7 +116,7 @@ export function defectMatrix(place: Place, counts: DefectCounts): Html {
     (one) =>
       html`<li><a href="${worklistPath(place.workspace, { ...place.limits, by: one })}#defects"${one === place.grouping && html` aria-current="page"`}>By ${one}</a></li>`,
   )}</ul></nav>
-${blocking.length > 0 ? matrixTable(place, 'Defects that block billing', columns, blocking) : empty('No defects block them.')}
+${blocking.length > 0 ? matrixTable(place, 'Defects that block billing', columns, blocking) : empty('No defects block encounters.')}
 ${
   warning.length > 0 &&
   html`<details><summary>Warnings: ${warning.length} ${warning.length === 1 ? 'kind' : 'kinds'}, which do not block</summary>

@@ -64,15 +64,13 @@ export function worklistTable(workspace: string, entries: readonly WorklistEntry
           return html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}" title="${name}" dir="auto">${name}</a>`;
         },
       },
-      { title: 'Encounter', cell: ({ encounter_id: id }: WorklistEntry) => idBeside(id) },
-      ...(isOfAllStates || entries.some(({ billed }) => billed)
-        ? [
-            {
-              title: isOfAllStates ? 'State' : 'Billed',
-              cell: ({ state, billed }: WorklistEntry) =>
-                html`${isOfAllStates && readinessBadge(state)}${billed && html` ${badge('Billed', 'neutral')}`}`,
-            },
-          ]
+      {
+        title: 'Encounter',
+        cell: ({ encounter_id: id, billed }: WorklistEntry) =>
+          html`${idBeside(id)}${billed && html` ${badge('Billed', 'neutral')}`}`,
+      },
+      ...(isOfAllStates
+        ? [{ title: 'State', cell: ({ state }: WorklistEntry) => readinessBadge(state) }]
         : []),
       {
         title: 'Service',

@@ -28,7 +28,7 @@ import {
   select,
   termsText,
 } from '../../components/forms.ts';
-import { changeWord, printedVersion } from '../../components/history.ts';
+import { changeWord, printedVersion, type ShownValue } from '../../components/history.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
@@ -55,7 +55,7 @@ import { code, time, tryAgain } from '../../components/text.ts';
 import { recordPath } from '../../components/urls.ts';
 import { evidenceFooter, type FooterPorts } from './evidenceFooter.ts';
 import { readTitle } from './head.ts';
-import { type ErasedPorts, orErased, readReferredNames } from './shared.ts';
+import { type ErasedPorts, orErased, readNames, readReferredNames, referredIn } from './shared.ts';
 
 const { version } = momentQuerySchema.shape;
 const querySchema = z.object({ from: version.unwrap(), to: version.unwrap() });
@@ -253,7 +253,9 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
   const documents =
     entry.kind === encounter.kind && (await unlessBehind(listDocuments(ports, workspace, id, request)));
   const named = await readTitle(ports, workspace, entry, view);
-  const referred = await readReferredNames(ports, workspace, entry, [view]);
+  const changes = history.items.flatMap((one) => one.changes);
+  const { names, accesses: ofNames } = await readNames(ports, workspace, referredIn(entry, changes));
+  const shown: ShownValue = (value, field) => linkedValue(workspace, entry, field, value, names);
   const query = { limit: MAX_PRINTED };
   const accesses: AccessRecorded[] = [{ action: 'record.history', kind: entry.kind, record_id: id, query }];
   if (documents) accesses.push({ action: 'document.list', kind: 'document', record_id: id, query });
@@ -263,7 +265,7 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
     { action: 'record.read', kind: entry.kind, record_id: id, query: { version } },
     ...accesses,
     ...named.accesses,
-    ...referred.accesses,
+    ...ofNames,
   );
   const footer = await evidenceFooter(ports, recordStream(workspace, entry.kind, id), version);
   const body = html`<div class="paper">
@@ -273,10 +275,10 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
 ${printedFacts(visit, view, terms)}
 ${handedOutForm(visit, `/dashboard${recordPath(workspace, entry.kind, id)}/print`, 'Set recipient', terms)}
 <h2>Current state</h2>
-${recordFields(workspace, entry, view.record, { names: referred.names })}
+${recordFields(workspace, entry, view.record, { names })}
 ${entry.kind === encounter.kind && documentSection(documents || undefined, req.originalUrl)}
 <h2>Timeline</h2>
-${timelineSection(workspace, history)}
+${timelineSection(workspace, history, shown)}
 ${footer}
 </div>`;
   return { page: { title: `${entry.title}, printable`, section: recordsSection, body } };
@@ -307,9 +309,13 @@ ${list ? printedDocuments(list.items) : tryAgain(address)}
 ${list?.next_page_token && html`<p>Only the first ${most} documents are printed here.</p>`}`;
 }
 
-function timelineSection(workspace: string, { items, next_page_token }: ListPage<RecordVersion>): Html {
+function timelineSection(
+  workspace: string,
+  { items, next_page_token }: ListPage<RecordVersion>,
+  shown: ShownValue,
+): Html {
   const all = items.length === 1 ? 'The only version.' : `All ${items.length} versions, newest first.`;
   const newest = `The newest ${most} versions, newest first. Older ones are not printed here.`;
   return html`<p>${next_page_token === null ? all : newest}</p>
-${items.map((version) => printedVersion(workspace, version))}`;
+${items.map((version) => printedVersion(workspace, version, shown))}`;
 }

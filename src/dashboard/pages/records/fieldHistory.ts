@@ -17,7 +17,7 @@ import type { Page as ListPage } from '../../../modules/records/queries/paging.t
 import { type QueryPorts, readRecord } from '../../../modules/records/queries/records.ts';
 import { readFieldHistory } from '../../../modules/records/queries/timeline.ts';
 import { notFound, ServiceError } from '../../../platform/errors.ts';
-import { changed, changeList } from '../../components/history.ts';
+import { changed, changeList, type ShownValue } from '../../components/history.ts';
 import { fieldLabel } from '../../components/labels.ts';
 import {
   type DashboardRoute,
@@ -29,7 +29,7 @@ import {
 } from '../../components/page.ts';
 import { pageLinks } from '../../components/paging.ts';
 import { who } from '../../components/people.ts';
-import { originCell } from '../../components/records.ts';
+import { linkedValue, originCell } from '../../components/records.ts';
 import {
   filledQuery,
   kindOf,
@@ -41,7 +41,7 @@ import { table } from '../../components/tables.ts';
 import { code, empty, time } from '../../components/text.ts';
 import { messagePath, recordPath } from '../../components/urls.ts';
 import { readTitle } from './head.ts';
-import { type ErasedPorts, orErased } from './shared.ts';
+import { type ErasedPorts, orErased, readNames, referredIn } from './shared.ts';
 
 /** For all messages that a page reads again. */
 const MOST_BYTES = 1024 * 1024;
@@ -136,16 +136,19 @@ async function fieldPage(ports: FieldPorts, visit: Visit): Promise<Reply> {
   const { name, accesses } = await readTitle(ports, workspace, entry, view);
   const request = pageRequest({ query: { limit: String(CHANGES_A_PAGE), ...filledQuery(req) } });
   const history = await readFieldHistory(ports, workspace, entry, id, field, request);
+  const changes = history.items.flatMap((version) => version.changes);
+  const named = await readNames(ports, workspace, referredIn(entry, changes));
   const query = { field, ...request };
   const access = { action: 'record.history', kind: entry.kind, record_id: id, query } as const;
-  await recordAccess(ports.eventLog, caller, access, ...accesses);
+  await recordAccess(ports.eventLog, caller, access, ...accesses, ...named.accesses);
   const known = ports.directory.known.workspaces.get(workspace);
   const origins = known && (await fieldOrigins(ports, known, { kind: entry.kind, id }, history.items));
   const path = recordPath(workspace, entry.kind, id);
+  const shown: ShownValue = (value, of) => linkedValue(workspace, entry, of, value, named.names);
   const body = html`${recordCrumbs(workspace, entry, { id, name })}
 <h1>${fieldLabel(field)} of ${name}</h1>
 <p class="muted">Every version of the ${entry.kind} that changed this field, newest first.</p>
-${changeTable(path, field, history, origins)}
+${changeTable(path, field, history, shown, origins)}
 ${pageLinks(req, { token: history.next_page_token, isShort: history.items.length < CHANGES_A_PAGE })}`;
   return { page: { title: 'History of a field', section: recordsSection, body } };
 }
@@ -154,6 +157,7 @@ function changeTable(
   path: string,
   field: string,
   { items, next_page_token }: ListPage<RecordVersion>,
+  shown: ShownValue,
   origins: ReadonlyMap<number, Html> = new Map(),
 ): Html {
   if (items.length === 0) {
@@ -175,7 +179,9 @@ function changeTable(
         title: 'Change',
         cell: ({ changes }) => {
           const [only, ...others] = changes;
-          return only?.field === field && others.length === 0 ? changed(only) : changeList(changes);
+          return only?.field === field && others.length === 0
+            ? changed(only, shown)
+            : changeList(changes, shown);
         },
       },
       { title: 'By', cell: ({ principal }) => who(principal) },

@@ -41,6 +41,7 @@ import {
   pluralTitle,
   recordsSection,
   recordTable,
+  soughtKinds,
   textsOf,
   unlessBehind,
 } from '../../components/recordTable.ts';
@@ -322,7 +323,7 @@ async function exists(
 }
 
 function kinds(workspace: string, shown: CatalogEntry): Html {
-  return html`<nav class="tabs" aria-label="Kinds of records"><ul>${catalog.map(
+  return html`<nav class="tabs" aria-label="Kinds of records"><ul>${soughtKinds.map(
     (entry) =>
       html`<li><a href="/dashboard${recordsPath(workspace, entry.kind)}"${
         entry === shown && html` aria-current="page"`

@@ -41,7 +41,7 @@ export function recordFilter(
   return filterForm({
     path: `/dashboard${recordsPath(workspace, entry.kind)}`,
     csrf,
-    limits: { ...sent, id: undefined, sort: undefined },
+    limits: { ...sent, id: undefined, sort: undefined, limit: undefined },
     refusal,
     fields: html`<input type="hidden" name="kind" value="${entry.plural}">
 ${input({

@@ -152,9 +152,11 @@ async function recordBlocks(
       kind === patient.kind ? undefined : readCounts(ports.readModels, workspace, { [kind]: id }),
     ]);
     const path = (limits: Record<string, string>) =>
-      worklistPath(workspace, { [`${kind}_id`]: id, ...limits });
+      kind === patient.kind
+        ? `/dashboard${recordPath(workspace, kind, id)}/encounters`
+        : worklistPath(workspace, { [`${kind}_id`]: id, ...limits });
     return html`<p>${countText(blocked)}</p>
-${ruleList(blocked, settings, tally && ((rule) => path({ rule })))}
+${ruleList(blocked, settings, (rule) => path({ rule }))}
 ${
   tally &&
   html`<p><a href="${path({ state: 'blocked' })}">All blocked encounters that depend on it</a>, for any reason: ${(tally.states.blocked ?? 0).toLocaleString('en-US')}</p>`
@@ -174,19 +176,18 @@ function countText({ count, isWhole }: Blocked): string {
   return count === 0 ? 'Blocks no encounters.' : `Blocks ${encounters(count)}.`;
 }
 
-/** Returns the rules with how many encounters do not meet them; `pathOf` is where each leads, if anywhere. */
+/** Returns the rules with how many encounters do not meet them; `pathOf` is where each leads. */
 function ruleList(
   { rules }: Blocked,
   settings: RuleSettings,
-  pathOf?: (rule: string) => string,
+  pathOf: (rule: string) => string,
 ): Html | undefined {
   const sorted = Object.entries(rules).toSorted(([, a], [, b]) => b - a);
   if (sorted.length === 0) return undefined;
-  return html`<ul>${sorted.map(([rule, count]) => {
-    const text = defectText(rule, settings);
-    const title = pathOf ? html`<a href="${pathOf(rule)}">${text}</a>` : text;
-    return html`<li>${title}: ${encounters(count)}</li>`;
-  })}</ul>`;
+  return html`<ul>${sorted.map(
+    ([rule, count]) =>
+      html`<li><a href="${pathOf(rule)}">${defectText(rule, settings)}</a>: ${encounters(count)}</li>`,
+  )}</ul>`;
 }
 
 function encounters(count: number): string {

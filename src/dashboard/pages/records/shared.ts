@@ -2,6 +2,7 @@ import { pathId } from '../../../api/schemas/parameters.ts';
 import { statusOf } from '../../../api/server/answer.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
 import { catalogEntry, referredIds } from '../../../domain/records/catalog.ts';
+import type { FieldChange } from '../../../domain/records/fold.ts';
 import { patient } from '../../../domain/records/kinds/patient.ts';
 import { type CatalogEntry, recordName } from '../../../domain/records/schema/kind.ts';
 import {
@@ -179,6 +180,15 @@ export async function readReferredNames(
     kinds.flatMap((kind) => referredIds({ ...entry, references }, record, kind).map((id) => ({ kind, id }))),
   );
   return readNames(ports, workspace, referred);
+}
+
+/** Returns the records to which changes of a record of this kind refer. */
+export function referredIn({ references }: CatalogEntry, changes: readonly FieldChange[]) {
+  return changes.flatMap(({ field, from, to }) => {
+    const kind = references.find((one) => one.field === field)?.kind;
+    if (kind === undefined) return [];
+    return [from, to].filter((id) => typeof id === 'string').map((id) => ({ kind, id }));
+  });
 }
 
 /** Resolves with a record by its name and id, and the breadcrumb of a page about it; the audit trail has the read of the name. */

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { pageQuerySchema, pageRequest, pathId } from '../../../api/schemas/parameters.ts';
 import { recordStream } from '../../../domain/events/streams.ts';
+import { catalogEntry } from '../../../domain/records/catalog.ts';
 import { requiredDate } from '../../../domain/records/schema/fields.ts';
 import { instantOf } from '../../../domain/records/schema/isoDates.ts';
 import type { CatalogEntry } from '../../../domain/records/schema/kind.ts';
@@ -42,7 +43,7 @@ import { signedPath, timelinePath } from '../../components/urls.ts';
 import { fileHeader, paperHead, periodWords } from './auditorFile.ts';
 import { evidenceFooter, type FooterPorts } from './evidenceFooter.ts';
 import { readHead } from './head.ts';
-import { type ErasedPorts, orErased, readNames } from './shared.ts';
+import { type ErasedPorts, orErased, readNames, referredIn } from './shared.ts';
 import { accessesTo, itemList } from './timelineItems.ts';
 
 const ENTRIES_A_PAGE = 25;
@@ -183,15 +184,18 @@ function changesText(count: number): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? 'change' : 'changes'}`;
 }
 
-/** Returns what the entries of a page refer to besides the record itself. */
+/** Returns what the entries of a page, and the fields that they changed, refer to besides the record itself. */
 function namedIn({ kind }: CatalogEntry, id: string, items: readonly TimelineItem[]) {
-  const named = items.flatMap((item) => {
+  const subjects = items.flatMap((item) => {
     if ('of' in item) return item.of ?? [];
     if ('stated' in item) return [];
     const isRecord = !('documentId' in item) && item.kind !== 'billing';
     return { kind: isRecord ? item.kind : 'encounter', id: item.id };
   });
-  return named.filter((one) => one.kind !== kind || one.id !== id);
+  const referred = items.flatMap(({ kind: of, version }) =>
+    'changes' in version ? referredIn(catalogEntry(of), version.changes) : [],
+  );
+  return [...subjects.filter((one) => one.kind !== kind || one.id !== id), ...referred];
 }
 
 const subjectTexts: Record<TimelineSubject, string> = {
@@ -220,7 +224,7 @@ function timelineForm(
     limits: sent,
     refusal,
     fields: html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
-${input({ name: 'who', label: 'Who', type: 'search', value: sent.who, suggestions: senders, error: messageOf(refusal?.details, 'who'), placeholder: 'Name or ID' })}
+${input({ name: 'who', label: 'Who', type: 'search', value: sent.who, suggestions: senders, error: messageOf(refusal?.details, 'who'), placeholder: 'Name, ID' })}
 ${select({
   name: 'what',
   label: 'What',

@@ -8,7 +8,7 @@ import { changeCount, changeList, originNote, outcomeBadge } from '../../compone
 import { fieldLabel } from '../../components/labels.ts';
 import { type Html, type HtmlValue, html } from '../../components/page.ts';
 import { who } from '../../components/people.ts';
-import { dayOf } from '../../components/records.ts';
+import { dayOf, linkedValue } from '../../components/records.ts';
 import { badge, bdi, code, empty, time, writtenDate } from '../../components/text.ts';
 import { comparePath, disclosuresPath, documentsPath, holdsPath, recordPath } from '../../components/urls.ts';
 
@@ -41,7 +41,7 @@ interface Place {
   /** The record whose timeline it is. */
   record: { kind: string; id: string };
   names: RecordNames | undefined;
-  /** Every change is open, and nothing is a link: for paper. */
+  /** Every change is open, and no entry is a link: for paper. */
   isPrinted?: boolean;
 }
 
@@ -110,23 +110,23 @@ function describeRecord(place: Place, { kind, id, version }: OfRecord): Descript
   };
 }
 
-/** Maximum number of changed fields that are named without expanding them. */
-const MAX_NAMED = 4;
+/** Maximum number of changed fields that are shown without expanding them. */
+const MAX_SHOWN = 4;
 
-function changesOf({ workspace, isPrinted }: Place, { kind, id, version }: OfRecord): Html {
+function changesOf({ workspace, names, isPrinted }: Place, { kind, id, version }: OfRecord): Html {
   const { version: number, outcome, changes } = version;
-  if (isPrinted) return changeList(changes);
-  const more = changes.length - MAX_NAMED;
-  const named = changes.slice(0, MAX_NAMED).map(({ field }) => fieldLabel(field));
-  const summary =
-    outcome === 'created'
-      ? changeCount(version)
-      : `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-  const isOpen = outcome !== 'created' && more <= 0;
-  return html`<details${isOpen && html` open`}><summary>${summary}</summary>${changeList(changes)}${
+  const entry = catalogEntry(kind);
+  const list = changeList(changes, (value, field) => linkedValue(workspace, entry, field, value, names));
+  if (isPrinted) return list;
+  const all = html`${list}${
     outcome === 'updated' &&
     html`<p><a href="/dashboard${comparePath(workspace, kind, id, number - 1, number)}">Compare versions ${number - 1} and ${number}</a></p>`
-  }</details>`;
+  }`;
+  const more = changes.length - MAX_SHOWN;
+  if (outcome !== 'created' && more <= 0) return all;
+  const named = changes.slice(0, MAX_SHOWN).map(({ field }) => fieldLabel(field));
+  const summary = outcome === 'created' ? changeCount(version) : `${named.join(', ')} and ${more} more`;
+  return html`<details><summary>${summary}</summary>${all}</details>`;
 }
 
 const documentTexts: Record<string, [text: string, tone: 'good' | 'bad']> = {
