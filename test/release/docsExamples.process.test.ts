@@ -1,10 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { permissions } from '../../src/modules/auth/permissions.ts';
-import { runCli, temporaryFolder } from '../support/cli.ts';
+import { type CliResult, runCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { ServiceProcess } from '../support/processes.ts';
 
@@ -64,12 +67,13 @@ set -euo pipefail
 npx() {
   [ "$1 $2" = '--no-install chartledger' ] || { command npx "$@"; return; }
   shift 2
+  local input=''
   case "$*" in
-    *--password-stdin*) ;;
+    *--password-stdin*) input=$(cat) ;;
     listen*|'events tail'*) timeout --preserve-status -s INT 5 "$NODE" "$BIN" "$@" || [ $? -eq 130 ]; return ;;
-    *'users create'*|*'users set-password'*) printf 'a password of ada 91' | "$NODE" "$BIN" "$@" --password-stdin; return ;;
+    *'users create'*|*'users set-password'*) input='a password of ada 91'; set -- "$@" --password-stdin ;;
   esac
-  "$NODE" "$BIN" "$@"
+  eval "$(printf '%s\\0' "\${CHARTLEDGER_API_KEY-}" "$input" "$@" | command curl -sS --data-binary @- "$COMMANDS")"
 }
 curl() {
   local live=''
@@ -86,6 +90,30 @@ let key: string;
 const folder = temporaryFolder();
 const dataDir = join(folder, 'data');
 
+/** Runs a command in this process, in the reader's folder. */
+async function command(args: string[], env: Record<string, string> = {}, input = ''): Promise<CliResult> {
+  const before = process.cwd();
+  process.chdir(folder);
+  return runCli(args, { env: { DATA_DIR: dataDir, ...env }, input }).finally(() => process.chdir(before));
+}
+
+/** What a command prints that works. */
+async function printed(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await command(args);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  return stdout;
+}
+
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** Runs the commands of the examples, each in a tenth of the processor time of a process; the shell does what it answers. */
+const commands = createServer(async (request, response) => {
+  const [key = '', input, ...args] = (await text(request)).split('\0').slice(0, -1);
+  const env = { CHARTLEDGER_URL: url, ...(key && { CHARTLEDGER_API_KEY: key }) };
+  const { code, stdout, stderr } = await command(args, env, input);
+  response.end(`printf %s ${quoted(stdout)}; printf %s ${quoted(stderr)} >&2; return ${code}`);
+});
+
 /** Runs a script as a reader would; rejects with what it said when a line of it fails. */
 async function run(script: string): Promise<string> {
   const env = {
@@ -93,7 +121,8 @@ async function run(script: string): Promise<string> {
     DATA_DIR: dataDir,
     NODE: process.execPath,
     BIN: resolve('bin/chartledger.mjs'),
-    KEY: key ?? '',
+    COMMANDS: `http://127.0.0.1:${(commands.address() as AddressInfo).port}`,
+    KEY: key,
     URL: url,
     CHARTLEDGER_URL: url,
   };
@@ -113,17 +142,11 @@ async function run(script: string): Promise<string> {
   return output;
 }
 
-const makeKey = async () => {
-  const made = await run(
-    `npx --no-install chartledger keys create --create-workspace --workspace clinic --name Reader --permissions ${permissions.join()}`,
-  );
-  return /clk_\w{38}/.exec(made)?.[0] as string;
-};
-
 beforeAll(async () => {
   service = new ServiceProcess({ DATA_DIR: dataDir, RATE_LIMIT_PER_MINUTE: '0' });
   url = await service.url();
-  key = await makeKey();
+  await once(commands.listen(0, '127.0.0.1'), 'listening');
+  key = await keyOf('clinic', permissions.join());
   writeFileSync(join(folder, 'zcta-population.csv'), 'zcta,population\n68102,20001\n');
   const csv = join(folder, 'synthea');
   mkdirSync(csv);
@@ -132,17 +155,26 @@ beforeAll(async () => {
     'Id,NAME,OWNERSHIP,ADDRESS,CITY,STATE_HEADQUARTERED,ZIP,PHONE\npayer-2,Humana,PRIVATE,,,,,\n',
   );
 }, LONG_MS);
-afterAll(() => service.end());
+afterAll(() => {
+  commands.close();
+  return service.end();
+});
 
-/** What a command that makes something for the workspace `clinic` prints as its id. */
+/** The id of what a command makes for the workspace `clinic`. */
 async function made(id: RegExp, ...args: string[]): Promise<string> {
-  const { stdout } = await runCli([...args, '--workspace', 'clinic'], { env: { DATA_DIR: dataDir } });
-  return id.exec(stdout)?.[0] as string;
+  return id.exec(await printed(...args, '--workspace', 'clinic'))?.[0] as string;
 }
 
 const freshKey = () => made(/key_\w+/, 'keys', 'create', '--name', 'Fresh', '--permissions', 'write');
 const freshWebhook = () =>
   made(/wh_\w+/, 'webhooks', 'create', '--url', 'https://billing.example.com/webhooks');
+
+/** The key of a new workspace. */
+async function keyOf(workspace: string, permissions: string): Promise<string> {
+  const options = ['--create-workspace', '--name', 'Reader', '--permissions', permissions];
+  const made = await printed('keys', 'create', '--workspace', workspace, ...options);
+  return /clk_\w{38}/.exec(made)?.[0] as string;
+}
 
 /** A text with something new in each place of a placeholder. */
 async function filled(text: string, placeholder: RegExp, make: () => Promise<string>): Promise<string> {
@@ -163,10 +195,7 @@ async function asReader(block: string): Promise<string> {
 
 /** An export with four patients in seven versions: one that moved, one without a state; in a workspace of its own. */
 async function exportPatients(): Promise<void> {
-  const made = await run(
-    'npx --no-install chartledger keys create --create-workspace --workspace ducks --name Ducks --permissions write',
-  );
-  const client = new Client(url, /clk_\w{38}/.exec(made)?.[0] as string);
+  const client = new Client(url, await keyOf('ducks', 'write'));
   const named = { first_name: 'Ann', last_name: 'Lee', date_of_birth: '1990-01-02' };
   const states = [['NE', 'CT', undefined], ['NE'], ['MA', 'NE'], [undefined]];
   for (const [index, versions] of states.entries()) {
@@ -175,9 +204,7 @@ async function exportPatients(): Promise<void> {
       expect((await client.post('/integration/patients', patient)).status).toBe(200);
     }
   }
-  await run(
-    'npx --no-install chartledger export --workspace ducks --format ndjson --out clinic.ndjson --force',
-  );
+  await printed('export', '--workspace', 'ducks', '--format', 'ndjson', '--out', 'clinic.ndjson', '--force');
 }
 
 /** Three claims that two payers denied, in the warehouse of the workspace of the examples. */
@@ -196,7 +223,7 @@ async function denyClaims(): Promise<void> {
     await post(billed, { claim_id: `claim-${index}` });
     await post(`${billed}/claim-${index}/outcome`, { source: '835', outcome: 'denied' });
   }
-  await run('npx --no-install chartledger sink parquet warehouse --workspace clinic');
+  await printed('sink', 'parquet', 'warehouse', '--workspace', 'clinic');
 }
 
 test.each(blocks.map(({ file, text, response }) => [file, text.split('\n')[0], text, response] as const))(
@@ -210,11 +237,9 @@ test.each(blocks.map(({ file, text, response }) => [file, text.split('\n')[0], t
     const isDenials = block.includes("'denied'");
     if (isDenials) await denyClaims();
     else if (block.startsWith('duckdb')) await exportPatients();
-    if (block.includes('workspaces delete old_clinic'))
-      await run('npx --no-install chartledger workspaces create old_clinic');
+    if (block.includes('workspaces delete old_clinic')) await printed('workspaces', 'create', 'old_clinic');
     const output = await run(await asReader(block));
-    if (block.includes('workspaces deactivate clinic'))
-      await run('npx --no-install chartledger workspaces activate clinic');
+    if (block.includes('workspaces deactivate clinic')) await printed('workspaces', 'activate', 'clinic');
     if (response !== undefined) expect(output).toContain(JSON.stringify(JSON.parse(response)));
     if (isDenials) expect(output).toBe('payer,denials\nDucks Mutual,2\nGeese Health,1\n');
     else if (block.startsWith('duckdb')) expect(output).toBe('state,patients\nCT,1\nNE,2\n');
