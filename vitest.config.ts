@@ -1,10 +1,10 @@
 import { globSync, readFileSync } from 'node:fs';
 import { constants, getPriority, setPriority } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { ClosingLine, compileCache, LongestFirst, missingBrowser } from './test/support/vitest.ts';
+import { briefJvm, ClosingLine, compileCache, LongestFirst, missingBrowser } from './test/support/vitest.ts';
 
-// The services' threads load their modules natively, some hundreds of times in a run.
-Object.assign(process.env, compileCache);
+// For every process that tests start: services load their modules some hundreds of times in a run.
+Object.assign(process.env, compileCache, briefJvm);
 
 // The service's background threads lower their priority to this; with the tests above it, they would starve on a busy machine.
 setPriority(Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL));

@@ -5,7 +5,6 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
 import { fetchDocument } from '../support/openapi.ts';
 import { outputFolder } from '../support/output.ts';
-import { briefJvm } from '../support/processes.ts';
 import { pdf } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 
@@ -53,7 +52,7 @@ const missingTools = toolNames.filter(
 class NotFetched extends Error {}
 
 /** For commands of seconds: compilers that spend less on what they compile. */
-const cheaply = { ...briefJvm, CGO_ENABLED: '0' };
+const cheaply = { CGO_ENABLED: '0' };
 
 /** Resolves with what a command printed on standard output. Rejects with all that it printed. */
 async function run(command: string, args: string[], env: object = {}, cwd = generated): Promise<string> {

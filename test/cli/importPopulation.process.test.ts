@@ -6,7 +6,6 @@ import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { notePhi } from '../support/output.ts';
-import { briefJvm } from '../support/processes.ts';
 import { inStores } from '../support/readiness.ts';
 import { changesBy, listAll, startTestService, type TestService } from '../support/service.ts';
 
@@ -32,7 +31,7 @@ const kinds: Kind[] = ['payers', 'patients', 'providers', 'facilities', 'encount
 
 async function generate(...options: string[]): Promise<string> {
   const folder = temporaryFolder();
-  const env = { ...process.env, ...briefJvm, SYNTHEA_LIB: library };
+  const env = { ...process.env, SYNTHEA_LIB: library };
   await promisify(execFile)(generator, [folder, PATIENTS, SEED, 'Connecticut', ...options], { env });
   return folder;
 }

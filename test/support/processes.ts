@@ -25,9 +25,6 @@ import { compileCache } from './vitest.ts';
 /** A busy machine needs long for what takes half a second by itself. */
 const START_MS = 60_000;
 
-/** The environment of a JVM that runs for seconds: compiling all it can for speed would take most of them. */
-export const briefJvm = { JAVA_TOOL_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' };
-
 /** A Node that runs the service. */
 export const node = resolve('node_modules/.bin/node');
 

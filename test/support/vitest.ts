@@ -116,5 +116,8 @@ export const missingBrowser = existsSync(chromiumPath)
   ? undefined
   : `Chromium is not at ${chromiumPath}; TEST_CHROMIUM names another place`;
 
+/** A JVM that runs for minutes at most spends half of its processor time on compiling for speed and on collecting in threads. */
+export const briefJvm = { JAVA_TOOL_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' };
+
 /** Keeps compiled modules, as `npm start` does: processes and threads start in two thirds of the time. */
 export const compileCache = { NODE_COMPILE_CACHE: resolve('node_modules/.cache/compiled') };
