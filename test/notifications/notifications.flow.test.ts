@@ -327,7 +327,7 @@ onEmbeddedEngines((start) => {
   test('an address that is none, and a URL that may not be sent to, are refused', async () => {
     const { status, text: page } = await choose({ topics: 'messages_waiting', mail: 'ada', url: 'ftp://a' });
     expect(status).toBe(400);
-    expect(page).toContain('E-mail address must be an e-mail address.');
+    expect(page).toContain('Email address must be an email address.');
     expect(page).toMatch(/id="url-error">Must /);
     expect(page).toContain('value="ada"');
   });

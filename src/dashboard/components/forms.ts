@@ -226,7 +226,7 @@ ${csrf}
 ${input({
   ...{ name: 'q', label: 'Search for', type: 'search', value: text, autocomplete: 'off' },
   error: messageOf(refusal?.details, 'q'),
-  hint: 'Names, dates of birth, phone numbers, e-mail addresses, IDs and parts of them, NPIs, policy numbers, file names; IDs of refused requests, control IDs of messages.',
+  hint: 'Names, dates of birth, phone numbers, email addresses, IDs and parts of them, NPIs, policy numbers, file names; IDs of refused requests, control IDs of messages.',
 })}
 <button type="submit">Search</button>
 </form>`;

@@ -11,7 +11,7 @@ import {
   requestReaders,
   type Visit,
 } from '../components/page.ts';
-import { badge, dayText, timeAgo } from '../components/text.ts';
+import { badge, dayText, time } from '../components/text.ts';
 import { messagesPath, requestsPath, webhookPath, worklistPath } from '../components/urls.ts';
 import { total } from './overviewFigures.ts';
 
@@ -56,7 +56,7 @@ async function webhookItems(ports: AttentionPorts, { workspace, may }: Visit): P
     const since =
       failingSince === undefined
         ? undefined
-        : html` <small class="muted">since ${timeAgo(new Date(failingSince).toISOString())}</small>`;
+        : html` <small class="muted">since ${time(new Date(failingSince).toISOString())}</small>`;
     return may(integrators)
       ? html`<a href="/dashboard${webhookPath(workspace, id)}">Webhook <bdi>${url}</bdi> ${words}</a>${since}`
       : html`A webhook ${words}${since}`;

@@ -108,7 +108,7 @@ async function save(ports: NotificationPagePorts, visit: Visit): Promise<Reply> 
   try {
     const details: FieldMessage[] = [];
     if (mail !== '' && !mailSchema.safeParse(mail).success)
-      details.push({ field: 'mail', message: 'must be an e-mail address' });
+      details.push({ field: 'mail', message: 'must be an email address' });
     const problem = url === '' ? undefined : checkUrl(url, ports.notifications.addresses);
     if (problem) details.push({ field: 'url', message: problem });
     if (details.length > 0) throw validationError(details);
@@ -151,7 +151,7 @@ ${
     ? input({
         ...{
           name: 'mail',
-          label: 'E-mail address',
+          label: 'Email address',
           type: 'email',
           value: known?.mail,
           autocomplete: 'email',

@@ -140,7 +140,7 @@ ${select({
   value: choice,
   options: returnChoices.map((value) => ({ value, text: choiceTexts[value] })),
 })}
-<div class="actions"><button type="submit">Save</button></div>
+<button type="submit">Save</button>
 </form>`;
   const body = html`<h1>Returned records</h1>
 <p>Records that were sent again after their erasure, usually by the next nightly synchronization of an EMR that still has them. What is refused is not kept: once a record may return, the EMR has to send it again.</p>

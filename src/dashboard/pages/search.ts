@@ -38,7 +38,13 @@ import {
   type Visit,
 } from '../components/page.ts';
 import { pageLinks } from '../components/paging.ts';
-import { pluralTitle, recordsSection, textsOf, unlessBehind } from '../components/recordTable.ts';
+import {
+  pluralTitle,
+  recordsSection,
+  soughtKinds,
+  textsOf,
+  unlessBehind,
+} from '../components/recordTable.ts';
 import { type TableColumn, table } from '../components/tables.ts';
 import { badge, bdi, day, empty, time, tryAgain } from '../components/text.ts';
 import { documentsPath, recordPath, requestPath } from '../components/urls.ts';
@@ -73,6 +79,9 @@ function requestResult(workspace: string, entry: RefusedRequest): Html {
 
 /** Messages with a control id that a search shows. */
 const MOST_MESSAGES = 10;
+
+/** What is searched, in the order in which it is shown. */
+const kinds = [...soughtKinds.map(({ kind }) => kind), 'document'];
 
 const PAGE = 25;
 /** Of each kind, where all of them are searched. */
@@ -128,7 +137,7 @@ async function searchKinds(
     ...(await searchRecords(ports, workspace, { text, kinds: [one], limit, pageToken })),
   });
   if (kind !== undefined) return [await of(kind, PAGE)];
-  const groups = await Promise.all(scopeKinds.map((one) => of(one, MOST_OF_A_KIND)));
+  const groups = await Promise.all(kinds.map((one) => of(one, MOST_OF_A_KIND)));
   const rank = ({ items }: Group) => (items[0] ? matches.indexOf(items[0].matched) : matches.length);
   return groups.toSorted((one, other) => rank(one) - rank(other));
 }
@@ -192,7 +201,7 @@ const pluralOf = (kind: string) => (kind === 'document' ? 'Documents' : pluralTi
 function kindLinks({ workspace, number }: RecentSearch, current: string | undefined): Html {
   const link = (kind: string | undefined, text: string) =>
     html`<a href="/dashboard${searchPath(workspace, number, kind)}"${kind === current && html` aria-current="page"`}>${text}</a> `;
-  return html`<nav aria-label="Kinds"><p class="line">${link(undefined, 'All')}${scopeKinds.map((kind) => link(kind, pluralOf(kind)))}</p></nav>`;
+  return html`<nav aria-label="Kinds"><p class="line">${link(undefined, 'All')}${kinds.map((kind) => link(kind, pluralOf(kind)))}</p></nav>`;
 }
 
 /** Returns what may be done where nothing is found. */

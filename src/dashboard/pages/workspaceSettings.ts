@@ -250,7 +250,7 @@ ${shownAndHidden}</div>`;
 /** What readers of the view can and cannot learn from it. */
 const shownAndHidden = html`<div>
 <p>For recipients who must not learn who the patients are. It applies to what is recorded from now on; earlier records have it once they are sent again.</p>
-<p><strong>Hidden:</strong> names, streets, cities, phone numbers, e-mail and web addresses, SSN digits, numbers of policies, providers and claims, free text, and files. Hashes replace IDs.</p>
+<p><strong>Hidden:</strong> names, streets, cities, phone numbers, email and web addresses, SSN digits, numbers of policies, providers and claims, free text, and files. Hashes replace IDs.</p>
 <p><strong>Shown:</strong> states and countries, gender, the kinds of visits, facilities, providers, payers and documents, what blocks billing, and years; ages of 90 and more as one group.</p>
 <p><strong>Not hidden by shifted dates:</strong> each date, to within 15 days: it is 365 days after the shifted one. Who knows one date of a patient, such as that of birth, learns the others. The intervals between many visits may be unique. A reader who sees events as they arrive learns the days on which they were sent.</p>
 <p><a href="${docPath('concepts/de-identification')}">What the view shows of each field</a></p>
