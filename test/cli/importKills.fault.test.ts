@@ -14,11 +14,11 @@ import { type SpecKind, samples } from '../support/samples.ts';
 import { withOwnServers } from '../support/servers.ts';
 import { readAll, startTestService, type TestService } from '../support/service.ts';
 
-const PATIENTS = 300;
-const PAYERS = 20;
-const ENCOUNTERS = 1_480;
+const PATIENTS = 150;
+const PAYERS = 10;
+const ENCOUNTERS = 740;
 /** Events after which a server is killed: the event log's twice, and then MongoDB's twice. */
-const KILLS = [200, 600, 1_000, 1_500];
+const KILLS = [100, 300, 500, 750];
 const LONG_MS = 240_000;
 
 /** Records of an import, each once, those referred to first. */
