@@ -181,7 +181,7 @@ const MOST_FIELDS = 1_000;
 const MOST_FORMS = 320;
 const NETWORK_DIVISOR = 7;
 
-interface DashboardContext extends Pick<ResponderPorts, 'logger' | 'clientIp'> {
+export interface DashboardContext extends Pick<ResponderPorts, 'logger' | 'clientIp'> {
   ports: DashboardPorts;
   /** Signs the cookies. */
   sessionSecret: Buffer;
@@ -195,6 +195,7 @@ interface DashboardContext extends Pick<ResponderPorts, 'logger' | 'clientIp'> {
 export function dashboardApp(context: DashboardContext): Express {
   const { ports, logger, clientIp, sessionSecret, trustProxy, draining } = context;
   const app = express();
+  app.disable('x-powered-by');
   app.set('trust proxy', proxyTrust(trustProxy));
   // Browsers then use https, even if no proxy is trusted to say so: every cookie is `Secure`.
   if (ports.publicUrl?.startsWith('https:')) Object.defineProperty(app.request, 'secure', { value: true });

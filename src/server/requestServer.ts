@@ -1,3 +1,4 @@
+import type { Express } from 'express';
 import type { Logger } from 'pino';
 import { openBatches } from '../api/routes/batchRunner.ts';
 import { fhirRoutes } from '../api/routes/fhirResources.ts';
@@ -7,8 +8,7 @@ import { rateLimit } from '../api/server/admission.ts';
 import { createApp } from '../api/server/app.ts';
 import { HttpServer, type HttpServerSettings, type HttpTimes } from '../api/server/httpServer.ts';
 import { clientIpReader } from '../api/server/requestContext.ts';
-import { type DashboardPorts, dashboardApp } from '../dashboard/app.ts';
-import { requestLimit } from '../dashboard/http/visit.ts';
+import type { DashboardContext, DashboardPorts } from '../dashboard/app.ts';
 import { AccessTally } from '../modules/audit/accessIndex.ts';
 import { UnknownKeyTally } from '../modules/audit/requestLog.ts';
 import { AccessTokens } from '../modules/auth/accessTokens.ts';
@@ -114,7 +114,7 @@ export interface OpenStores {
 }
 
 interface OpenApi {
-  ports: DashboardPorts & { assertions: ClientAssertions; tokens: AccessTokens };
+  ports: Omit<DashboardPorts, 'requestLimit'> & { assertions: ClientAssertions; tokens: AccessTokens };
   sessionSecret: Buffer;
   settle(): Promise<void>;
   close(): Promise<void>;
@@ -157,7 +157,6 @@ async function openApiPorts(
     signInLimits: openSignInLimits(limiters),
     secondFactor: new SecondFactor({ eventLog, users, totpSecretsKey: () => knownKeys.load('totpSecrets') }),
     requireTotp: config.dashboardRequireTotp,
-    requestLimit: requestLimit(limiters, config.dashboardRateLimitPerMinute),
     identityProvider: config.openIdConnect && new IdentityProvider(config.openIdConnect),
     publicUrl: config.publicUrl,
     openapiPublic: config.openapiPublic,
@@ -278,7 +277,8 @@ export async function openRequestServer(
       ...(api ? [...tokenRoutes({ ...api.ports, gate }), ...fhirRoutes(api.ports)] : []),
       ...healthRoutes({ roles: config.roles, processState }),
     ];
-    const app = createApp(routes, context, api && dashboardApp({ ...context, ...api }));
+    const dashboard = api && (() => loadDashboard(config, limiters, { ...context, ...api }));
+    const app = createApp(routes, context, dashboard);
     const server = await HttpServer.listen(app, listening, logger, times);
     const endWatch = watchEventLoop(thread);
     return {
@@ -306,6 +306,19 @@ export async function openRequestServer(
     await close();
     throw error;
   }
+}
+
+async function loadDashboard(
+  { dashboardRateLimitPerMinute }: Config,
+  limiters: RateLimiters,
+  { ports, ...context }: Pick<OpenApi, 'ports' | 'sessionSecret'> & Omit<DashboardContext, 'ports'>,
+): Promise<Express> {
+  const [{ dashboardApp }, { requestLimit }] = await Promise.all([
+    import('../dashboard/app.ts'),
+    import('../dashboard/http/visit.ts'),
+  ]);
+  const limit = requestLimit(limiters, dashboardRateLimitPerMinute);
+  return dashboardApp({ ...context, ports: { ...ports, requestLimit: limit } });
 }
 
 /** Settles abandoned uploads now and at intervals; retries when a store is unavailable. The returned function ends it. */

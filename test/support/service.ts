@@ -207,7 +207,7 @@ export async function startFaultyApp(
     ...fhirRoutes(ports),
     ...healthRoutes(health),
   ];
-  const app = createApp(routes, { ...around, gate, eventLog }, dashboard);
+  const app = createApp(routes, { ...around, gate, eventLog }, async () => dashboard);
   const server = createServer(app);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import express, { type Express, type Request, type Response } from 'express';
+import express, { type Request, type Response } from 'express';
 import { ServiceError } from '../../platform/errors.ts';
 import {
   type EndpointContext,
@@ -69,11 +69,14 @@ interface AppContext extends Omit<EndpointContext, 'bodies' | 'load'> {
   trustProxy?: string;
 }
 
-/** Creates an HTTP interface with these routes, and the dashboard: any other path is 404, any other method 405. */
+/**
+ * Creates an HTTP interface with these routes, and the dashboard, which is loaded with its first request: any other path is 404, any
+ * other method 405.
+ */
 export function createApp(
   routes: Route[],
   { trustProxy = '0', ...around }: AppContext,
-  dashboard?: Express,
+  dashboard?: () => Promise<express.Express>,
 ): RequestListener {
   const context = { ...around, bodies: bodyBudgets(), load: new LoadShedder() };
   const app = express();
@@ -98,7 +101,7 @@ export function createApp(
     );
   }
   if (dashboard) {
-    app.use('/dashboard', dashboard);
+    app.use('/dashboard', loadedLater(dashboard));
     app.get('/', redirectBrowser);
   }
   app.use(serveEndpoint(context, unknownPath));
@@ -114,6 +117,15 @@ export function createApp(
     const shortcut = shortcuts.find(req as Request);
     if (shortcut) shortcut(req as Request, res as Response);
     else app(req, res);
+  };
+}
+
+/** Most processes and threads show no page, and start without the modules of the pages: a third of all. */
+function loadedLater(load: () => Promise<express.Express>): express.RequestHandler {
+  let loading: Promise<express.Express> | undefined;
+  return (req, res, next) => {
+    loading ??= load();
+    loading.then((app) => app(req, res, next)).catch(next);
   };
 }
 
