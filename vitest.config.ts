@@ -25,7 +25,10 @@ const onEveryEngine = globSync('test/**/*.{flow,long,process}.test.ts').filter((
 /** Flows in which what one request thread knows and another does not would show; two take three times as long to start. */
 const isOfTwoThreads = (file: string) => /^test\/(api|auth|dashboard|records)\//.test(file);
 
-/** Tests of EventStoreDB once more by KurrentDB's driver: processes of a project of its own, because the two clash in one. */
+/**
+ * Tests of EventStoreDB once more by KurrentDB's driver: processes of a project of its own, because the two clash in one. Only those of what
+ * the drivers do: all else is the same code on either.
+ */
 const onKurrentDb = (files: string) => ({
   extends: true as const,
   test: { name: 'KurrentDB', include: [files], env: { TEST_LOG_SCHEME: 'kurrentdb' } },
@@ -58,7 +61,7 @@ const runs = {
           exclude: [...fast, ...(missingBrowser ? ['test/**/*.page.test.ts'] : [])],
         },
       },
-      onKurrentDb('test/storage/eventStoreDb*.engine.test.ts'),
+      onKurrentDb('test/storage/eventStoreDb{,Erasure,Faults}.engine.test.ts'),
     ],
   },
   production: {

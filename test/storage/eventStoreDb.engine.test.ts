@@ -1,14 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openEventLog } from '../../src/server/openStorage.ts';
+import { startFailure } from '../../src/server/startFailure.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 import { scavenged } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/log.ts';
+import { refusals, refusingServer } from '../support/network.ts';
 import { TestWorkspace } from '../support/samples.ts';
 import { foreignClient, logScheme, logServer } from '../support/servers.ts';
 
 import { eventLogContract } from './contracts/eventLog.ts';
 
+const PATIENT_MS = 100_000;
 const server = await logServer();
 const suite = server.missing ? describe.skip : describe;
 
@@ -144,6 +147,30 @@ suite(`event log on a server (${logScheme})`, () => {
         { n: 1 },
       ]);
     });
+  });
+
+  test.each([
+    ['that refuses the password', refusals.password, 'tls=false', 'refuses the user name or the password'],
+    ['whose user may not read $all', refusals.permission, 'tls=false', 'does not let the user'],
+    ['of an unknown authority', refusals.password, 'tls=true', 'of an unknown certificate authority'],
+  ])('a server %s is not waited for, and the start says so', async (_, refusal, option, said) => {
+    const tls = option === 'tls=true';
+    const server = await refusingServer(refusal, tls);
+    const waiting = vi.fn();
+    try {
+      // Of a list of hosts the driver itself does not tell why none of them answers.
+      for (const hosts of tls ? [server.host, `${server.host},${server.host}`] : [server.host]) {
+        const opening = openEventLog(`${logScheme}://chartledger:not-to-be-shown@${hosts}?${option}`, {
+          patience: { ms: PATIENT_MS, waiting },
+        });
+        const failure = startFailure(await opening.catch((error) => error), undefined);
+        expect(failure).toContain(said);
+        expect(failure).not.toMatch(/not-to-be-shown|\n/);
+      }
+    } finally {
+      await server.close();
+    }
+    expect(waiting).not.toHaveBeenCalled();
   });
 
   test('a server that is away is reported when the log is opened', async () => {
