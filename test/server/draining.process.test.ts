@@ -53,11 +53,12 @@ describe('connections', () => {
       [{}, 'timeout=75'],
       [{ KEEP_ALIVE_SECONDS: '20' }, 'timeout=20'],
     ] as const) {
-      const url = await start({ DATA_DIR: join(folder, header), ...env }).url();
-      const { headers } = await answerOf(
-        request(`${url}/healthz`, { agent: new Agent({ keepAlive: true }) }).end(),
-      );
+      const service = await startTestService(env);
+      const agent = new Agent({ keepAlive: true });
+      const { headers } = await answerOf(request(`${service.url}/healthz`, { agent }).end());
       expect(headers).toMatchObject({ connection: 'keep-alive', 'keep-alive': header });
+      agent.destroy();
+      await service.stop();
     }
   });
 

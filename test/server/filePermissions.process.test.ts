@@ -54,7 +54,7 @@ describe('the files of the embedded stores', () => {
 
   const warnings = () => (service as ServiceProcess).stdout.match(/^\{.*other users can access.*$/gm) ?? [];
 
-  test('are for their user alone, whatever the umask', async () => {
+  test('are for their user alone, whatever the umask, and become so at the next start', async () => {
     await fill(await start());
     expectPrivate();
     const names = [...modes().keys()];
@@ -71,6 +71,13 @@ describe('the files of the embedded stores', () => {
     for (const name of ['webhook-secrets-key', 'deidentification-key']) expect(names).toContain(name);
     expect(names.filter((name) => /^documents\/objects\/..\/./.test(name))).toHaveLength(1);
     expect(warnings()).toEqual([]);
+
+    await service?.end();
+    const paths = [...modes().keys()].map((path) => join(folder, path));
+    for (const path of paths) chmodSync(path, statSync(path).isDirectory() ? 0o755 : 0o644);
+    await start();
+    expectPrivate();
+    expect(warnings()).toEqual([]);
   });
 
   test('are so when the command line makes them', async () => {
@@ -78,16 +85,6 @@ describe('the files of the embedded stores', () => {
     expect(made.code).toBe(0);
     expect(modes().get('events.db')).toBe('600');
     expectPrivate();
-  });
-
-  test('become so at the next start, those of documents too', async () => {
-    await fill(await start());
-    await service?.end();
-    const paths = [...modes().keys()].map((path) => join(folder, path));
-    for (const path of paths) chmodSync(path, statSync(path).isDirectory() ? 0o755 : 0o644);
-    await start();
-    expectPrivate();
-    expect(warnings()).toEqual([]);
   });
 
   test('a folder that others share stays as it is, with a warning; what is in it does not', async () => {

@@ -1,6 +1,10 @@
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { loadConfig } from '../../src/platform/config.ts';
+import { startService } from '../../src/server/service.ts';
+import { startFailure } from '../../src/server/startFailure.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
@@ -38,16 +42,17 @@ describe('a key that cannot be used stops the start, in one line with the name o
     ['signing-key', 'is not an Ed25519 private key (PKCS#8, DER)'],
   ])('%s', async (name, problem) => {
     writeFileSync(join(folder, name), '');
-    const { code, stdout, stderr } = await start().exit();
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toBe(
-      `Chartledger did not start. ${join(folder, name)} ${problem}. Restore it from a backup.\n`,
+    const starting = startService(loadConfig({ DATA_DIR: folder, PORT: '0' }), pino({ level: 'silent' }));
+    expect(startFailure(await starting.catch((error) => error), undefined)).toBe(
+      `${join(folder, name)} ${problem}. Restore it from a backup.`,
     );
     expect(readdirSync(folder)).toEqual([name]);
   });
 
   test('SIGNING_KEY', async () => {
-    const { stderr } = await start({ SIGNING_KEY: Buffer.alloc(40).toString('base64') }).exit();
+    const env = { SIGNING_KEY: Buffer.alloc(40).toString('base64') };
+    const { code, stdout, stderr } = await start(env).exit();
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
       /^Chartledger did not start\. SIGNING_KEY is not an Ed25519 private key [^\n]+\n$/,
     );

@@ -4,55 +4,48 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { generateSigningKey } from '../../src/modules/integrity/signing.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
-import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 import { createWebhook, HookEndpoint, openLoopback, showWebhook, webhooksPath } from '../support/webhooks.ts';
 
-/** Each test starts several processes. */
 const LONG_MS = 180_000;
 let folder: string;
-let running: ServiceProcess | undefined;
+let running: TestService | undefined;
 let endpoint: HookEndpoint;
 beforeEach(async () => {
   folder = temporaryFolder();
   endpoint = await HookEndpoint.open();
 });
 afterEach(async () => {
-  await running?.end();
+  await stop();
   await endpoint.down();
 });
 
 const KEY_FILE = 'webhook-secrets-key';
 const file = (name: string) => join(folder, name);
+const settings = (env: Record<string, string> = {}) => ({ DATA_DIR: folder, ...openLoopback, ...env });
 
-function launch(env: Record<string, string> = {}): ServiceProcess {
-  running = new ServiceProcess({ DATA_DIR: folder, RATE_LIMIT_PER_MINUTE: '0', ...openLoopback, ...env });
+async function start(env: Record<string, string> = {}): Promise<TestService> {
+  running = await startTestService(settings(env));
   return running;
+}
+
+async function stop(): Promise<void> {
+  await running?.stop();
+  running = undefined;
 }
 
 /** A service with a webhook, to which a first message came. */
 async function withWebhook(): Promise<{ key: string; id: string }> {
-  const url = await launch().url();
-  const args = [
-    'keys',
-    'create',
-    '--create-workspace',
-    '--workspace',
-    'clinic',
-    '--name',
-    'Test',
-    '--permissions',
-    'write,webhooks',
-  ];
-  const { stdout } = await runCli([...args, '--json'], { env: { DATA_DIR: folder } });
-  const { key } = JSON.parse(stdout);
-  const client = new Client(url, key);
+  const service = await start();
+  const { key } = await service.createKey('clinic', ['write', 'webhooks']);
+  const client = service.as(key);
   const { id } = await createWebhook(client, { url: endpoint.url });
   await client.post('/integration/payers', samples.payer());
   await eventually(() => expect(endpoint.accepted).toHaveLength(1));
-  await running?.end();
+  await stop();
   return { key, id };
 }
 
@@ -69,16 +62,16 @@ test.each(losses)(
   async (_what, lose, named) => {
     const { key, id } = await withWebhook();
     lose();
-    const { code, stdout, stderr } = await launch().exit();
+    const { code, stdout, stderr } = await new ServiceProcess(settings()).exit();
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(named);
     expect(stderr).toContain('the secrets of webhooks cannot be opened');
     expect(stderr).toContain('ALLOW_OTHER_KEYS=true');
     expect(stderr.trim().split('\n')).toHaveLength(1);
 
-    await launch({ ALLOW_OTHER_KEYS: 'true' }).url();
-    await running?.end();
-    const client = new Client(await launch().url(), key);
+    await start({ ALLOW_OTHER_KEYS: 'true' });
+    await stop();
+    const client = (await start()).as(key);
     await client.post('/integration/payers', samples.payer());
     await eventually(async () => {
       expect(await showWebhook(client, id)).toMatchObject({
@@ -114,14 +107,14 @@ describe('the signing key', () => {
       expect(await cli('workspaces', 'create', 'clinic', '--init')).toMatchObject({ code: 0 });
       expect(await verifiedHead()).toMatchObject({ code: 0 });
       rmSync(file('signing-key'));
-      await launch().url();
-      await running?.end();
+      await start();
+      await stop();
       expect(await cli('secrets', 'show', 'signing')).toMatchObject({
         code: 1,
         stderr: expect.stringContaining('SIGNING_KEY: there is no key in'),
       });
-      await launch({ ALLOW_OTHER_KEYS: 'true' }).url();
-      await running?.end();
+      await start({ ALLOW_OTHER_KEYS: 'true' });
+      await stop();
       expect(await verifiedHead()).toMatchObject({ code: 0, stderr: '' });
     },
     LONG_MS,
@@ -135,15 +128,12 @@ describe('the signing key', () => {
       const before = saved();
       expect(await cli('secrets', 'rotate', 'signing')).toMatchObject({ code: 0 });
       writeFileSync(file('signing-key'), before);
-      expect(await launch({ ALLOW_OTHER_KEYS: 'true' }).exit()).toMatchObject({
-        code: 1,
-        stderr: expect.stringMatching(
-          /SIGNING_KEY: the key in \S+ was replaced by a rotation.+Put a new one/,
-        ),
-      });
+      await expect(start({ ALLOW_OTHER_KEYS: 'true' })).rejects.toThrow(
+        /SIGNING_KEY: the key in \S+ was replaced by a rotation.+Put a new one/,
+      );
       writeFileSync(file('signing-key'), generateSigningKey());
-      await launch({ ALLOW_OTHER_KEYS: 'true' }).url();
-      await running?.end();
+      await start({ ALLOW_OTHER_KEYS: 'true' });
+      await stop();
       expect(await verifiedHead()).toMatchObject({ code: 0, stderr: '' });
     },
     LONG_MS,

@@ -37,10 +37,26 @@ function listeners(url: string): number {
 
 const keyOf = ({ stderr }: ServiceProcess) => /clk_\w{38}/.exec(stderr)?.[0] ?? '';
 
-test('each thread listens, and SIGTERM lets all of them answer what they accepted', async () => {
+test('each thread listens, no other service shares their port, and SIGTERM lets all of them answer what they accepted', async () => {
   const service = start();
   const url = await service.url();
   expect(listeners(url)).toBe(3);
+  const { port } = new URL(url);
+  for (const threads of ['1', '3']) {
+    const env = {
+      DATA_DIR: join(folder, `other-${threads}`),
+      PORT: port,
+      REQUEST_THREADS: threads,
+      LOG_LEVEL: 'silent',
+    };
+    const { code, stdout, stderr } = await start(env).exit();
+    const reason = `127.0.0.1:${port} is in use by another process. Set PORT to another port.`;
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `Chartledger did not start. ${reason}\n`,
+    });
+  }
   const headers = { 'x-api-key': keyOf(service), 'content-type': 'application/json', expect: '100-continue' };
   const begun = await Promise.all(
     Array.from({ length: CONNECTIONS }, async () => {
@@ -71,25 +87,6 @@ test('each thread listens, and SIGTERM lets all of them answer what they accepte
 
 test('one thread listens where that is asked for', async () => {
   expect(listeners(await start({ REQUEST_THREADS: '1' }).url())).toBe(1);
-});
-
-test('a port that another service has is not shared with it', async () => {
-  const { port } = new URL(await start().url());
-  for (const threads of ['1', '3']) {
-    const env = {
-      DATA_DIR: join(folder, `other-${threads}`),
-      PORT: port,
-      REQUEST_THREADS: threads,
-      LOG_LEVEL: 'silent',
-    };
-    const { code, stdout, stderr } = await start(env).exit();
-    const reason = `127.0.0.1:${port} is in use by another process. Set PORT to another port.`;
-    expect({ code, stdout, stderr }).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `Chartledger did not start. ${reason}\n`,
-    });
-  }
 });
 
 test('a thread that fails is told, and started again, while the others go on', async () => {

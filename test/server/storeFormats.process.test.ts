@@ -1,13 +1,17 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startService } from '../../src/server/service.ts';
+import { startFailure } from '../../src/server/startFailure.ts';
 import { STORE_FORMAT } from '../../src/storage/storeFormat.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { thawStore } from '../support/files.ts';
 import { laterFormatBuild, newerBuild, ServiceProcess } from '../support/processes.ts';
 import { pathOf, paths, samples } from '../support/samples.ts';
+import { startTestService } from '../support/service.ts';
 
 const LONG_MS = 180_000;
 const files = ['events.db', 'state.db', 'read-models.db'];
@@ -112,15 +116,15 @@ test(
 test(
   'each store refuses a program of an earlier format',
   async () => {
-    await during(async (client) => {
-      expect((await client.post(paths.payer, samples.payer())).status).toBe(200);
-    });
+    const service = await startTestService({ DATA_DIR: folder });
+    expect((await service.post(paths.payer, samples.payer())).status).toBe(200);
+    await service.stop();
     for (const store of [...files, 'documents']) {
       setFormat(store, STORE_FORMAT + 1);
-      const { code, stderr } = await launch().exit();
-      expect(code).toBe(1);
-      expect(stderr).toContain(`${store} is of format ${STORE_FORMAT + 1}`);
-      expect(stderr.trim().split('\n')).toHaveLength(1);
+      const starting = startService(service.config, pino({ level: 'silent' }));
+      const failure = startFailure(await starting.catch((error) => error), undefined);
+      expect(failure).toContain(`${store} is of format ${STORE_FORMAT + 1}`);
+      expect(failure).not.toContain('\n');
       setFormat(store, STORE_FORMAT);
     }
   },

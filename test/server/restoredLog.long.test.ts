@@ -4,32 +4,36 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
-import { Client } from '../support/client.ts';
+import type { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
-import { ServiceProcess } from '../support/processes.ts';
 import { samples } from '../support/samples.ts';
+import { logLines, startTestService, type TestService } from '../support/service.ts';
 
 const PAYERS = '/integration/payers';
 const LONG_MS = 120_000;
 let folder: string;
-let running: ServiceProcess | undefined;
+let running: TestService | undefined;
 let key: string | undefined;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'chartledger-restore-'));
   key = undefined;
 });
 afterEach(async () => {
-  await running?.end();
+  await stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
 const file = (name: string) => join(folder, name);
 
 async function start(env: Record<string, string> = {}): Promise<Client> {
-  running = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0', ...env });
-  const url = await running.url();
-  key ??= /x-api-key: (clk_\w+)/.exec(running.stderr)?.[1];
-  return new Client(url, key);
+  running = await startTestService({ DATA_DIR: folder, ...env });
+  key ??= running.key;
+  return running.as(key);
+}
+
+async function stop(): Promise<void> {
+  await running?.stop();
+  running = undefined;
 }
 
 /** The log as it is now, whatever goes on in it. */
@@ -40,7 +44,7 @@ function backUp(): void {
 }
 
 async function restore(): Promise<void> {
-  await running?.end();
+  await stop();
   for (const suffix of ['-wal', '-shm']) rmSync(file(`events.db${suffix}`), { force: true });
   copyFileSync(file('backup.db'), file('events.db'));
 }
@@ -71,10 +75,14 @@ test(
     const after = await start();
     const fresh = await create(after, 2);
     await eventually(async () => expect(await listed(after)).toEqual([...kept, ...fresh]));
-    const { stdout } = await (running as ServiceProcess).end();
-    const told = stdout.split('\n').filter((line) => line.includes('"mismatch":"beyond_the_log"'));
-    expect(told.map((line) => JSON.parse(line).model)).toContain(recordsModel);
-    expect(told[0]).toContain('holds events that the event log no longer has');
+    const told = logLines('"mismatch":"beyond_the_log"');
+    expect(told).toContainEqual(
+      expect.objectContaining({
+        level: 50,
+        model: recordsModel,
+        msg: expect.stringContaining('holds events that the event log no longer has'),
+      }),
+    );
   },
   LONG_MS,
 );
@@ -90,7 +98,7 @@ test(
     await restore();
 
     const fresh = await create(await start({ ROLES: 'api' }), 10);
-    await running?.end();
+    await stop();
     const after = await start();
     await eventually(async () => expect(await listed(after)).toEqual([...kept, ...fresh]));
   },
