@@ -9,13 +9,13 @@ import { type BrowserlessSession, StoredSession, signedIn } from '../support/das
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 
 const OFFER = 'Open this record with a reason';
 const REASON = 'The claims desk is closed, and the payer is on the telephone.';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let stateStore: StateStore;
   let workspace: string;

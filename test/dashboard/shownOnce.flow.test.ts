@@ -7,11 +7,11 @@ import type { TestResponse } from '../support/client.ts';
 import { type BrowserlessSession, readSession, signedIn } from '../support/dashboard.ts';
 import { notePhi, phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, inShort, installationEvents, type TestService } from '../support/service.ts';
 import { hookUrl } from '../support/webhooks.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let stateStore: StateStore;
   let admin: BrowserlessSession;

@@ -9,12 +9,12 @@ import { eventLeaf } from '../../src/domain/merkle.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { notePhi, phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, newEvents, readAll, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   const inFolder = (name: string) => join(folder, name);
   const formula = '=1+1,"x"';

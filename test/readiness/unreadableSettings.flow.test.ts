@@ -3,10 +3,10 @@ import { readinessStream } from '../../src/domain/events/streams.ts';
 import { eventually } from '../support/eventually.ts';
 import { freshClaim, sendClaim, worklist } from '../support/readiness.ts';
 import { TestWorkspace } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -435,6 +435,7 @@ async function settingsForShared(): Promise<Record<string, string>> {
  * has answered.
  */
 export function onEmbeddedEngines(suite: (start: StartService) => void): void {
+  if (isProductionPhase) return;
   describe('embedded engines', () => suite(startTestService));
 }
 
