@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { messagesTable, toMessage } from '../../src/modules/integrations/messages/message.ts';
 import { MessageStore } from '../../src/modules/integrations/messages/store.ts';
 import { openDocumentStore, openStateStore } from '../../src/server/openStorage.ts';
-import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { runCli, runInWorkspace, storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
 import { BackupFolder } from '../support/files.ts';
@@ -107,9 +107,12 @@ test('a backup of a running service is restored with its events, documents, mess
   await again.stop();
 });
 
-test('the next backup writes what is new alone', async () => {
+test('the next backup writes what is new alone, and takes out what was erased since', async () => {
   const folder = new BackupFolder(service.config);
+  const patient = samples.patient();
+  await service.post('/integration/patients', patient);
   await folder.take();
+  expect(folder.text()).toContain(patient.last_name);
   const before = folder.files();
   await service.post('/integration/payers', samples.payer());
   const document = await upload(pdf());
@@ -117,35 +120,13 @@ test('the next backup writes what is new alone', async () => {
   const objects = (names: string[]) => names.filter((name) => name.startsWith('objects/'));
   expect(objects(folder.files())).toHaveLength(objects(before).length + 1);
   expect(await folder.verify()).toMatchObject({ code: 0 });
-  await service.delete(documentsPath(encounter, document));
-  await folder.take();
-  expect((await folder.take()).stdout).toMatch(/^0 new events, 0 new files of documents/);
-  expect(await folder.verify()).toMatchObject({ code: 0 });
-});
 
-test('what was erased since goes from the backup with the next one', async () => {
-  const folder = new BackupFolder(service.config);
-  const patient = samples.patient();
-  await service.post('/integration/patients', patient);
-  await folder.take();
-  expect(folder.text()).toContain(patient.last_name);
-  const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
-  const erased = await runCli(
-    [
-      'records',
-      'erase',
-      '--workspace',
-      service.workspaceId('clinic'),
-      '--reason',
-      'asked for',
-      'patient',
-      patient.id,
-    ],
-    { env },
-  );
-  expect(erased).toMatchObject({ code: 0 });
+  await service.delete(documentsPath(encounter, document));
+  const erase = ['records', 'erase', 'patient', patient.id, '--reason', 'asked for'];
+  expect(await runInWorkspace(service, ...erase)).toMatchObject({ code: 0 });
   expect((await folder.take()).stdout).toContain('taken out of the backup, as erased since: 1 event');
   expect(folder.text()).not.toContain(patient.last_name);
+  expect((await folder.take()).stdout).toMatch(/^0 new events, 0 new files of documents/);
   expect(await folder.verify()).toMatchObject({ code: 0 });
   const { dataDir } = await folder.restore();
   const again = await startTestService({ DATA_DIR: dataDir });
