@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Role } from '../../src/modules/auth/users.ts';
+import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/modules/webhooks/attempts.ts';
 import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
+import { createWebhook, withStateStore } from '../support/webhooks.ts';
 
 onEmbeddedEngines((start) => {
   let service: TestService;
@@ -129,6 +131,24 @@ onEmbeddedEngines((start) => {
     const { status, text } = await visitors.admin.get(`${overview('blank')}${list}`);
     expect(status).toBe(200);
     expect(text.match(/<p class="empty">.*?<\/p>/gs)?.join()).toContain(next);
+  });
+
+  test('a message that was last tried before the range, and is to be tried after it, waits all the time', async () => {
+    const client = service.as((await service.createKey('waiting', ['webhooks'])).key);
+    const { id } = await createWebhook(client, { url: 'https://nobody.invalid/hook' });
+    const shown: DeliveryAttempt = {
+      ...{ message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn', type: 'chartledger.payer.upserted.v1', attempt: 6 },
+      ...{ at: new Date(Date.now() - 5 * 3_600_000).toISOString(), duration_ms: 12 },
+      outcome: 'retrying',
+    };
+    await withStateStore(service, (stateStore) =>
+      recordAttempts(stateStore, [new AttemptRows(id).of({ shown, event: undefined })]),
+    );
+    const hour = await textOf('viewer', `${overview('waiting')}?range=1h`);
+    expect(hour).toContain('Messages waiting to be retried: 1 now, at most 1 in the last 60 minutes');
+    expect(hour).toMatch(/<dt>Lowest webhook delivery<\/dt><dd>none sent/);
+    const day = await textOf('viewer', `${overview('waiting')}?range=24h`);
+    expect(day).toMatch(/Failed attempts per hour: 1 in the last 24 hours/);
   });
 
   test('a bar of webhook attempts leads to those that were not taken then', async () => {

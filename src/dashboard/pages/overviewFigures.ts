@@ -11,7 +11,12 @@ import type { AppPorts } from '../../api/routes/index.ts';
 import { readFirsts, readTallies } from '../../modules/audit/trail.ts';
 import type { Role } from '../../modules/auth/users.ts';
 import { clockProblem, type Finding } from '../../modules/health.ts';
-import { type AttemptResults, attemptResults, attemptsBefore } from '../../modules/webhooks/attempts.ts';
+import {
+  type AttemptResults,
+  attemptResults,
+  attemptsBefore,
+  LONGEST_WAIT_MS,
+} from '../../modules/webhooks/attempts.ts';
 import { type WebhookManager, type WebhookProblem, webhookProblems } from '../../modules/webhooks/manager.ts';
 import type { Webhook } from '../../modules/webhooks/webhook.ts';
 import { systemClock } from '../../storage/rateLimiters.ts';
@@ -281,6 +286,14 @@ export async function webhookResults(
   );
 }
 
+/** Returns those of these results that are not older. */
+function resultsFrom(from: number, all: readonly WebhookResults[]): WebhookResults[] {
+  return all.map((one) => {
+    const results = one.results.filter(({ at }) => at >= from);
+    return { ...one, results, isWhole: one.isWhole || results.length < one.results.length };
+  });
+}
+
 /** Returns how many attempts there were, and how many of them were not accepted. */
 export function countResults(results: AttemptResults['results']): { attempts: number; notTaken: number } {
   return { attempts: results.length, notTaken: results.filter(({ isTaken }) => !isTaken).length };
@@ -419,9 +432,9 @@ ${results.some(({ isWhole }) => !isWhole) && html`<p class="muted">For webhooks 
 }
 
 /** Returns how many messages waited to be retried at the end of each bar. */
-function backlogSeries({ bars, results, range }: Overview): Html {
-  if (results.length === 0) return empty('No webhooks.');
-  const waits = results.flatMap(({ results: all }) => waitsAmong(all));
+function backlogSeries({ bars, allResults, range }: Overview): Html {
+  if (allResults.length === 0) return empty('No webhooks.');
+  const waits = allResults.flatMap(({ results }) => waitsAmong(results));
   const points = bars.map(({ to, name }) => ({
     name,
     value: waits.filter(({ from, until }) => from < to && until >= to).length,
@@ -429,7 +442,7 @@ function backlogSeries({ bars, results, range }: Overview): Html {
   const now = points.at(-1)?.value ?? 0;
   const { words } = ranges[range];
   const summary = `Messages waiting to be retried: ${now} now, at most ${Math.max(...points.map(({ value }) => value))} in ${words}`;
-  const isWhole = results.every((one) => one.isWhole);
+  const isWhole = allResults.every((one) => one.isWhole || one.results.every(({ isTaken }) => isTaken));
   return html`<p class="chart-total">${!isWhole && 'at least '}<strong>${now.toLocaleString('en-US')}</strong> <span class="muted">now</span></p>
 ${lineChart({ summary, unit: 'messages', tone: 'bad' }, points)}`;
 }
@@ -524,6 +537,8 @@ export interface Overview {
   results: WebhookResults[];
   /** The results of the last 24 hours. */
   lastDay: WebhookResults[];
+  /** The results of both, and of the time before in which a message that waits was last tried. */
+  allResults: WebhookResults[];
   warnings: Finding[];
 }
 
@@ -533,11 +548,12 @@ export async function readOverview(ports: OverviewPorts, visit: Visit): Promise<
   const range = rangeOf(req.query.range);
   const bars = await readBars(ports, workspace, range);
   const since = bars[0]?.from ?? 0;
-  const [firsts, webhooks, results, lastDay, clock] = await Promise.all([
+  const dayBefore = barTimes('24h')[0]?.from ?? 0;
+  const first = Math.min(since, dayBefore) - LONGEST_WAIT_MS;
+  const [firsts, webhooks, allResults, clock] = await Promise.all([
     readFirsts(ports, workspace),
     webhookProblems(ports, workspace),
-    webhookResults(ports, workspace, { since, most: MOST_ATTEMPTS }),
-    lastDayResults(ports, workspace),
+    webhookResults(ports, workspace, { since: first, most: MOST_ATTEMPTS }),
     clockProblem(ports.eventLog, systemClock),
   ]);
   return {
@@ -550,8 +566,9 @@ export async function readOverview(ports: OverviewPorts, visit: Visit): Promise<
     nameOf: (keyId) => ports.directory.nameOf(keyId) ?? keyId,
     firsts,
     webhooks,
-    results,
-    lastDay,
+    results: resultsFrom(since, allResults),
+    lastDay: resultsFrom(dayBefore, allResults),
+    allResults,
     warnings: clock ? [clock] : [],
   };
 }

@@ -93,7 +93,7 @@ function requestIds(workspace: string, { newest, others }: RequestGroup): Html {
   const id = ({ requestId, eventId }: RefusedRequest) => idBeside(requestId ?? eventId);
   if (others.length === 0) return id(newest);
   return html`<details class="entry"><summary>${others.length + 1} requests</summary>${id(newest)}
-<ul>${others.map((one) => html`<li><a href="/dashboard${requestPath(workspace, one.requestId ?? one.eventId)}">${time(one.recordedAt)}</a></li>`)}</ul></details>`;
+<ul class="plain">${others.map((one) => html`<li><a href="/dashboard${requestPath(workspace, one.requestId ?? one.eventId)}">${time(one.recordedAt)}</a></li>`)}</ul></details>`;
 }
 
 /** Whether a request brought messages in FHIR or HL7 v2, which are kept as they arrived. */

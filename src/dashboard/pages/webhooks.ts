@@ -225,7 +225,7 @@ function webhookTable(
   views: WebhookStatusView[],
   lastDay: readonly WebhookResults[],
 ): Html {
-  return table(
+  return html`<div class="webhooks">${table(
     'Webhooks',
     [
       {
@@ -249,5 +249,5 @@ function webhookTable(
       },
     ],
     views,
-  );
+  )}</div>`;
 }

@@ -333,6 +333,9 @@ const MAX_RETRY_AFTER_MS = 24 * HOUR;
 /** Delays vary by a tenth, so that what failed together does not come back together. */
 const JITTER = 0.1;
 
+/** The longest time between two attempts to send a message. */
+export const LONGEST_WAIT_MS = Math.max(...retrySchedule, MAX_RETRY_AFTER_MS) * (1 + JITTER);
+
 /** What a response says about when to come back. */
 interface Answer {
   status?: number;
