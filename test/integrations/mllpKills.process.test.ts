@@ -15,7 +15,7 @@ import { readAll } from '../support/service.ts';
 import { hl7Message } from './hl7Messages.ts';
 
 /** With 10,000 it takes minutes. */
-const MESSAGES = Number(process.env.TEST_MLLP_MESSAGES ?? 1_000);
+const MESSAGES = Number(process.env.TEST_MLLP_MESSAGES ?? 600);
 const CONNECTIONS = 4;
 const KILLS = 3;
 /** Of each connection: so every one of them has many messages. */

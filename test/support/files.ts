@@ -200,12 +200,12 @@ export async function rowsOf(url: string | undefined): Promise<[name: string, te
   }
 }
 
-/** The files that a service's documents folder holds, as `objects` and `uploads` (those under way). */
+/** The files that a service's documents folder holds, as `objects` and `uploads` (those under way), without the probe of its health. */
 export function storedFiles({ documentsUrl }: Config): { objects: string[]; uploads: string[] } {
   const folder = documentsUrl.slice('file:'.length);
   const files = (name: string) =>
     readdirSync(join(folder, name), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
+      .filter((entry) => entry.isFile() && !entry.name.startsWith('check-'))
       .map((entry) => entry.name);
   return { objects: files('objects'), uploads: files('uploads') };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { ErasedEvent, RecordedEvent } from '../../../src/domain/events/event.ts';
+import type { ErasedEvent, Position, RecordedEvent } from '../../../src/domain/events/event.ts';
 import { RECORD_ERASED } from '../../../src/domain/events/payloads.ts';
 import type { EventBatch, EventLog, FollowOptions } from '../../../src/storage/eventLog.ts';
 
@@ -39,7 +39,7 @@ export function eventLogErasure(open: () => Promise<EventLog>, purged: Purged): 
   const own = () => ({ streamPrefixes: [workspace.prefix] });
   const followed = (options: Partial<FollowOptions> = {}) =>
     followToEnd(log, { after: 0, filter: own(), ...options });
-  const followedAll = (erased: boolean) => followToEnd(log, { after: 0, erased });
+  const followedAll = (after: Position, erased: boolean) => followToEnd(log, { after, erased });
   /** Five events each in two streams by turns, then one more in each. */
   const twoStreams = async () => {
     const streams = [workspace.stream(), workspace.stream()] as [string, string];
@@ -77,6 +77,7 @@ export function eventLogErasure(open: () => Promise<EventLog>, purged: Purged): 
     });
 
     test(`no read and no follower gives events that were ${state}`, async () => {
+      const start = await log.head();
       const [gone, stays] = await twoStreams();
       const head = await log.head();
       await reach(log, await erase(log, workspace, gone));
@@ -97,7 +98,7 @@ export function eventLogErasure(open: () => Promise<EventLog>, purged: Purged): 
         followed(),
         followed({ filter: { streamPrefixes: [gone, stays] } }),
         followed({ filter: { eventTypes: types } }),
-        followedAll(false),
+        followedAll(start, false),
       ]);
       for (const one of batches) {
         const mine = eventsOf(one).filter(({ metadata }) => metadata.workspace === workspace.id);
@@ -109,6 +110,7 @@ export function eventLogErasure(open: () => Promise<EventLog>, purged: Purged): 
     });
 
     test(`a follower that asks is told the places of what was ${state}, each once and in log order`, async () => {
+      const start = await log.head();
       const [gone, stays] = await twoStreams();
       const before = placesOf(await followed());
       const erased = await erase(log, workspace, gone);
@@ -120,7 +122,9 @@ export function eventLogErasure(open: () => Promise<EventLog>, purged: Purged): 
       expect(placesOf(batches).slice(0, -1)).toEqual(places);
       expect(erasedOf(await followed({ erased: true, filter: { streamPrefixes: [gone] } }))).toEqual(erased);
       expect(erasedOf(await followed({ erased: true, filter: { streamPrefixes: [stays] } }))).toEqual([]);
-      expect(erasedOf(await followedAll(true)).filter(({ stream }) => stream === gone)).toEqual(erased);
+      expect(erasedOf(await followedAll(start, true)).filter(({ stream }) => stream === gone)).toEqual(
+        erased,
+      );
     });
 
     test(`what was ${state} is a place to follow from, and nothing is passed over`, async () => {
