@@ -13,12 +13,12 @@ import { ServiceProcess } from '../support/processes.ts';
 import { freePort } from '../support/servers.ts';
 import { readAll } from '../support/service.ts';
 
-/** Records of an import; the figures of decision 054 are of 100,000. */
+/** Records of an import; the figures of decision 054, which are measured when a number is given, are of 100,000. */
 const RECORDS = Number(process.env.IMPORT_RECORDS ?? 8_000);
 /** Records that are sent one by one, for comparison. */
 const SINGLE = Math.min(RECORDS / 10, 2_000);
 const AT_ONCE = 16;
-const KILLS = 5;
+const KILLS = 3;
 const LONG_MS = 120_000 + RECORDS * 20;
 
 type Line = { kind: 'patient' | 'encounter'; record: { id: string } };
@@ -70,6 +70,30 @@ async function postEach(client: Client, lines: Line[]): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, send));
+}
+
+/** Prints the figures of decision 054. */
+async function measure(client: Client, folder: string, start: () => Promise<CliResult>): Promise<void> {
+  const singles = sampleLines(SINGLE, 'single');
+  const oneByOne = await secondsOf(async () => {
+    await postEach(
+      client,
+      singles.filter(({ kind }) => kind === 'patient'),
+    );
+    await postEach(
+      client,
+      singles.filter(({ kind }) => kind === 'encounter'),
+    );
+  });
+  const whole = sampleLines(RECORDS, 'again');
+  writeFileSync(join(folder, 'records.ndjson'), whole.map((line) => JSON.stringify(line)).join('\n'));
+  const batches = JSON.parse((await start()).stdout);
+  expect(batches).toMatchObject({ accepted: RECORDS, created: RECORDS });
+  const figures = {
+    'one by one, 16 at once': Math.round(SINGLE / oneByOne),
+    'importer, undisturbed': Math.round(RECORDS / batches.seconds),
+  };
+  process.stdout.write(`${RECORDS} records, records/s: ${JSON.stringify(figures)}\n`);
 }
 
 test(
@@ -148,28 +172,8 @@ test(
     expect(times.size).toBe(RECORDS);
     expect([...times.values()].filter((each) => each !== 1)).toEqual([]);
 
-    const singles = sampleLines(SINGLE, 'single');
-    const client = new Client(url, key);
-    const oneByOne = await secondsOf(async () => {
-      await postEach(
-        client,
-        singles.filter(({ kind }) => kind === 'patient'),
-      );
-      await postEach(
-        client,
-        singles.filter(({ kind }) => kind === 'encounter'),
-      );
-    });
-    const whole = sampleLines(RECORDS, 'again');
-    writeFileSync(join(folder, 'records.ndjson'), whole.map((line) => JSON.stringify(line)).join('\n'));
-    const batches = JSON.parse((await start()).stdout);
-    expect(batches).toMatchObject({ accepted: RECORDS, created: RECORDS });
-    const figures = {
-      'one by one, 16 at once': Math.round(SINGLE / oneByOne),
-      'importer, undisturbed': Math.round(RECORDS / batches.seconds),
-    };
-    process.stdout.write(`${RECORDS} records, records/s: ${JSON.stringify(figures)}\n`);
     await log.close();
+    if (process.env.IMPORT_RECORDS) await measure(new Client(url, key), folder, start);
   },
   LONG_MS,
 );
