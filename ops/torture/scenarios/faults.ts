@@ -24,7 +24,7 @@ export const faults: Scenario = {
       ...{ stores, env, command, writers: WRITERS },
       async disturb() {
         writeFileSync(switchedOn, '');
-        await sleep(short ? 6_000 : 300_000);
+        await sleep(short ? 3_000 : 300_000);
         rmSync(switchedOn);
         return { figures: [], failures: [] };
       },
