@@ -275,6 +275,8 @@ const flags = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // A process for each context would take more of the processor, and no two pages are busy at once.
+  '--renderer-process-limit=1',
   `--disable-features=${withoutFeatures}`,
 ];
 
