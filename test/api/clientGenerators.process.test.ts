@@ -51,10 +51,10 @@ const missingTools = toolNames.filter(
 /** Packages could not be fetched. */
 class NotFetched extends Error {}
 
-/** For commands of seconds: compilers that spend less on what they compile, Go's on its standard library as well. */
+/** For commands of seconds: compilers that spend less on what they compile; Go's cache may have the standard library as it is usually compiled. */
 const cheaply = {
   CGO_ENABLED: '0',
-  GOFLAGS: `${process.env.GOFLAGS ?? ''} '-gcflags=all=-N -l -dwarf=false' -ldflags=-w`,
+  GOFLAGS: `${process.env.GOFLAGS ?? ''} '-gcflags=generated/...=-N -l' -ldflags=-w`,
   GOGC: '400',
 };
 
