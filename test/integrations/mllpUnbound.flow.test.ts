@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Senders } from '../../src/api/mllp/answer.ts';
+import { type SenderPorts, Senders } from '../../src/api/mllp/answer.ts';
 import { eventually } from '../support/eventually.ts';
 import { ownAddress, RawSender, setSource } from '../support/messages.ts';
 import { changesBy, startTestService } from '../support/service.ts';
@@ -51,4 +51,18 @@ test('a connection from outside is nobody’s while no source is bound', async (
   expect(await of('::1')).toMatchObject({ source: { id: 'default' } });
   for (const address of ['192.0.2.1', '10.0.0.1', '2001:db8::1', ''])
     expect(await of(address)).toBe('no_source');
+});
+
+test('a workspace that becomes known after the bindings were read has no default source until they are read again', async () => {
+  const workspace = { id: 'clinic', state: 'active', createdAt: '' } as const;
+  const bound = { id: 'lab', format: 'hl7v2', mllp: { networks: ['192.0.2.0/24'] } } as const;
+  const directory = {
+    known: { workspaces: new Map(), keys: new Map(), keyIdByHash: new Map(), revision: 0 },
+  };
+  const senders = new Senders({ directory, sources: { of: async () => [bound] } } as unknown as SenderPorts);
+  const stranger = { address: '127.0.0.1', port: 2575 };
+  expect(await senders.of(stranger)).toBe('several_workspaces');
+  directory.known.workspaces.set('clinic', workspace);
+  expect(await senders.of(stranger)).toBe('several_workspaces');
+  await eventually(async () => expect(await senders.of(stranger)).toBe('no_source'));
 });

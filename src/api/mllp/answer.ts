@@ -48,6 +48,8 @@ const BOUND_MS = 250;
 /** The bindings of all workspaces, and to whom connections belong by them. */
 interface Bindings {
   readAt: number;
+  /** The workspaces whose sources were read: a later one may have bound sources. */
+  workspaces: readonly Workspace[];
   senders: Promise<BoundSender[]>;
   found: WeakMap<Peer, Sender | NoSender>;
 }
@@ -69,9 +71,9 @@ export class Senders {
    * `unavailable` and `unreadable`.
    */
   async of(peer: Peer): Promise<Sender | NoSender> {
-    const { senders, found } = this.#present();
+    const { workspaces, senders, found } = this.#present();
     const bound = await senders;
-    if (bound.length === 0) return this.#unbound(peer);
+    if (bound.length === 0) return this.#unbound(workspaces, peer);
     const known = found.get(peer);
     if (known !== undefined) return known;
     const sender = await this.#among(bound, peer);
@@ -82,7 +84,8 @@ export class Senders {
   #present(): Bindings {
     const now = performance.now();
     if (this.#bindings && now - this.#bindings.readAt < BOUND_MS) return this.#bindings;
-    const bindings = { readAt: now, senders: this.#bound(), found: new WeakMap() };
+    const workspaces = [...this.#directory.known.workspaces.values()];
+    const bindings = { readAt: now, workspaces, senders: this.#bound(workspaces), found: new WeakMap() };
     bindings.senders.catch(() => {
       if (this.#bindings === bindings) this.#bindings = undefined;
     });
@@ -108,8 +111,7 @@ export class Senders {
     return found.workspace.id === workspace.id && found.source.id === source.id ? found : undefined;
   }
 
-  async #bound(): Promise<BoundSender[]> {
-    const workspaces = [...this.#directory.known.workspaces.values()];
+  async #bound(workspaces: readonly Workspace[]): Promise<BoundSender[]> {
     const sources = await Promise.all(workspaces.map(({ id }) => this.#sources.of(id)));
     return workspaces.flatMap((workspace, at) =>
       (sources[at] ?? []).flatMap((source) => {
@@ -119,9 +121,9 @@ export class Senders {
     );
   }
 
-  async #unbound({ address }: Peer): Promise<Sender | NoSender> {
+  async #unbound(workspaces: readonly Workspace[], { address }: Peer): Promise<Sender | NoSender> {
     if (!isInNetworks(loopback, address)) return 'no_source';
-    const active = [...this.#directory.known.workspaces.values()].filter(({ state }) => state === 'active');
+    const active = workspaces.filter(({ state }) => state === 'active');
     const [workspace, another] = active;
     if (workspace === undefined || another !== undefined) return 'several_workspaces';
     return { workspace, source: sourceOf(await this.#sources.of(workspace.id), 'hl7v2') };
