@@ -180,12 +180,23 @@ const OWN = /^(?:manifest\.json|keys-\w{8}\.json|(?:log|state|objects)(?:[/-][\w
  * that this log does not continue, or one that another process has made meanwhile; with `permission_denied` when the passphrase is
  * not the previous one; with `validation_failed` when a new one is too short; with `unavailable`.
  */
-export async function takeBackup(
+export async function takeBackup(ports: BackupPorts, options: BackupOptions): Promise<BackupResult> {
+  const previous = await previousBackup(ports);
+  try {
+    return await continueBackup(ports, previous, options);
+  } catch (error) {
+    // A file that is gone may be one that another backup has removed.
+    await requireUnchanged(ports, previous);
+    throw error;
+  }
+}
+
+async function continueBackup(
   ports: BackupPorts,
+  previous: Manifest | undefined,
   { passphrase, isNewPassphrase, onProgress }: BackupOptions,
 ): Promise<BackupResult> {
   const { eventLog, stateStore, target, tables } = ports;
-  const previous = await previousBackup(ports);
   const present = await ownFiles(target, previous === undefined);
   const log = await eventLog.identity();
   const keys = await ports.keys();
