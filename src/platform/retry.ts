@@ -35,6 +35,18 @@ export function isUnavailable(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code === 'unavailable';
 }
 
+/** Returns `load`, whose result is kept from its first call on; a call after one that rejected tries it once more. */
+export function loadOnce<Result>(load: () => Promise<Result>): () => Promise<Result> {
+  let loading: Promise<Result> | undefined;
+  return () => {
+    loading ??= load().catch((error) => {
+      loading = undefined;
+      throw error;
+    });
+    return loading;
+  };
+}
+
 /** Resolves after a while, or at the signal. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);

@@ -432,7 +432,7 @@ async function settingsForShared(): Promise<Record<string, string>> {
 
 /**
  * Runs a suite on the embedded engines alone, in the form of `onEveryEngine`: for what is decided before a store is asked, or after it
- * has answered.
+ * has answered. In the run on the production engines, it is left out.
  */
 export function onEmbeddedEngines(suite: (start: StartService) => void): void {
   if (isProductionPhase) return;

@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import express, { type Request, type Response } from 'express';
 import { ServiceError } from '../../platform/errors.ts';
+import { loadOnce } from '../../platform/retry.ts';
 import {
   type EndpointContext,
   type EndpointListener,
@@ -120,12 +121,13 @@ export function createApp(
   };
 }
 
-/** Most processes and threads show no page, and start without the modules of the pages: a third of all. */
+/** Most processes and threads show no page, and start without the modules of the pages. */
 function loadedLater(load: () => Promise<express.Express>): express.RequestHandler {
-  let loading: Promise<express.Express> | undefined;
+  const loaded = loadOnce(load);
   return (req, res, next) => {
-    loading ??= load();
-    loading.then((app) => app(req, res, next)).catch(next);
+    loaded()
+      .then((app) => app(req, res, next))
+      .catch(next);
   };
 }
 

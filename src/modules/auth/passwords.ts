@@ -2,6 +2,7 @@ import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:c
 import { promisify } from 'node:util';
 import type { ZxcvbnFactory } from '@zxcvbn-ts/core';
 import { ServiceError } from '../../platform/errors.ts';
+import { loadOnce } from '../../platform/retry.ts';
 import { SharedSemaphore } from '../../platform/threads/semaphore.ts';
 
 /** What is stored of a password: scrypt (RFC 7914) with its parameters. `salt` and `hash` are base64. */
@@ -86,19 +87,14 @@ const ESTIMATED_LENGTH = 64;
 /** What would be guessed first for this service. */
 const OWN_WORDS = ['chartledger', 'dashboard'];
 
-let estimator: Promise<ZxcvbnFactory> | undefined;
-
 /** Loaded when the first password is chosen: its lists of common passwords take about 30 MB. */
-function loadEstimator(): Promise<ZxcvbnFactory> {
-  estimator ??= (async () => {
-    const [{ ZxcvbnFactory }, { adjacencyGraphs: graphs, dictionary }] = await Promise.all([
-      import('@zxcvbn-ts/core'),
-      import('@zxcvbn-ts/language-common'),
-    ]);
-    return new ZxcvbnFactory({ graphs, dictionary });
-  })();
-  return estimator;
-}
+const loadEstimator = loadOnce(async (): Promise<ZxcvbnFactory> => {
+  const [{ ZxcvbnFactory }, { adjacencyGraphs: graphs, dictionary }] = await Promise.all([
+    import('@zxcvbn-ts/core'),
+    import('@zxcvbn-ts/language-common'),
+  ]);
+  return new ZxcvbnFactory({ graphs, dictionary });
+});
 
 /**
  * Returns what is wrong with a chosen password, in one sentence; undefined when it is acceptable. Requires length, and that it is

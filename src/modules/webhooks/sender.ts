@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Agent, buildConnector, Dispatcher } from 'undici';
+import { loadOnce } from '../../platform/retry.ts';
 import { type Clock, systemClock } from '../../storage/rateLimiters.ts';
 import type { Attempt, AttemptError } from './attempts.ts';
 import { type EgressPolicy, isLocalName } from './settings.ts';
@@ -149,7 +150,9 @@ class Ended extends Error {
 /** Posts messages to endpoints, which are not trusted: only to allowed addresses, within bounds of time and size. */
 export class WebhookSender {
   readonly #connection: ConnectorOptions;
-  #agent: Promise<Agent> | undefined;
+  readonly #agent = loadOnce(() => this.#openAgent());
+  #opened: Agent | undefined;
+  #isClosed = false;
   readonly #clock: Clock;
 
   constructor({
@@ -202,17 +205,15 @@ export class WebhookSender {
 
   /** Aborts everything under way. */
   async close(): Promise<void> {
-    const agent = this.#agent;
-    const closed = Promise.reject(new Error('the sender is closed'));
-    closed.catch(() => undefined);
-    this.#agent = closed;
-    await (await agent)?.destroy();
+    this.#isClosed = true;
+    await this.#opened?.destroy();
   }
 
   /** The client's hundred modules are loaded with the first message: most services start without one to send. */
   async #openAgent(): Promise<Agent> {
     const { Agent, buildConnector } = await import('undici');
-    return new Agent({
+    if (this.#isClosed) throw new Error('the sender is closed');
+    this.#opened = new Agent({
       connect: createConnector(this.#connection, buildConnector),
       // What counts is the time limit for the whole attempt, above.
       headersTimeout: 0,
@@ -220,6 +221,7 @@ export class WebhookSender {
       // However long an endpoint asks for idle connections to be kept.
       keepAliveMaxTimeout: 30_000,
     });
+    return this.#opened;
   }
 
   async #request(
@@ -231,8 +233,7 @@ export class WebhookSender {
   ) {
     const { protocol, origin, pathname, search } = new URL(url);
     if (protocol !== 'https:' && protocol !== 'http:') throw new RefusedAddress();
-    this.#agent ??= this.#openAgent();
-    const agent = (await this.#agent).compose(
+    const agent = (await this.#agent()).compose(
       (dispatch) => (options, handler) =>
         dispatch(options, {
           onRequestStart(controller, context) {
