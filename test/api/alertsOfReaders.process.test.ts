@@ -170,7 +170,7 @@ describe.concurrent('alerts tell', { timeout: LONG_MS }, () => {
     });
     const alerts = ['ChartledgerWarehousesFail'];
     await service.expectFiring(...alerts);
-    expect(service.log).toContain('a warehouse cannot be written');
+    await eventually(() => expect(service.log).toContain('a warehouse cannot be written'));
     await service.look(
       'ChartledgerWarehousesFail',
       [{ code: 0, stdout: expect.not.stringContaining('parquet') }],

@@ -1,7 +1,6 @@
-import { execFile, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliDecompressSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
@@ -9,19 +8,13 @@ import { notePhi } from '../support/output.ts';
 import { inStores } from '../support/readiness.ts';
 import { changesBy, listAll, startTestService, type TestService } from '../support/service.ts';
 
-const generator = resolve(process.cwd(), '../shared/synthea/generate');
-const missing = [
-  ...(existsSync(generator) ? [] : ['the generator of populations']),
-  ...['java', 'mvn'].filter((tool) => spawnSync(tool, ['-version']).error !== undefined),
-];
-if (missing.length > 0) process.stdout.write(`Skipped: there is no ${missing.join(', no ')} here.\n`);
-
-const PATIENTS = '3';
-const SEED = '7';
+/**
+ * The same three people as CSV, as Bundles and as Bulk Data: texts by path, from Synthea 3.3.0 of Maven Central (main class `App`), with
+ * `-p 3 -s 7 -cs 7 -r 20261101 Connecticut`, the exports csv, fhir, hospital.fhir and practitioner.fhir, transaction_bundle,
+ * years_of_history 3; of a second run, with bulk_data, the folder fhir.
+ */
+const population = 'test/fixtures/synthea/population.json.br';
 const SYSTEM = 'https://github.com/synthetichealth/synthea';
-/** Its first run downloads Synthea, into a folder that outlives the run of the tests. */
-const library = process.env.SYNTHEA_LIB ?? '/tmp/synthea-lib';
-const GENERATED_MS = 600_000;
 const PROJECTED_MS = 60_000;
 
 type Fields = Record<string, unknown>;
@@ -29,46 +22,25 @@ type Records = Map<string, Fields>;
 type Kind = 'payers' | 'patients' | 'providers' | 'facilities' | 'encounters';
 const kinds: Kind[] = ['payers', 'patients', 'providers', 'facilities', 'encounters'];
 
-async function generate(...options: string[]): Promise<string> {
-  const folder = temporaryFolder();
-  const env = { ...process.env, SYNTHEA_LIB: library };
-  await promisify(execFile)(generator, [folder, PATIENTS, SEED, 'Connecticut', ...options], { env });
-  return folder;
-}
-
+const exported = temporaryFolder();
 let service: TestService;
-/** Its library could not be downloaded. */
-let isMissing = missing.length > 0;
-/** Of the same people: CSV and Bundles, and Bulk Data. */
-let [generated, bulk]: [string, string] = ['', ''];
 beforeAll(async () => {
-  if (isMissing) return;
-  const isThere = () => existsSync(join(library, '.complete'));
-  const first = generate();
-  if (!isThere()) {
-    await first.catch((error) => {
-      if (isThere()) throw error;
-      isMissing = true;
-    });
-  }
-  if (isMissing) return;
-  [generated, bulk, service] = await Promise.all([
-    first,
-    generate('--exporter.fhir.bulk_data=true'),
-    startTestService(),
-  ]);
+  const texts: Record<string, string> = JSON.parse(brotliDecompressSync(readFileSync(population)).toString());
+  for (const format of ['csv', 'bundles', 'bulk']) mkdirSync(join(exported, format));
+  for (const [path, text] of Object.entries(texts)) writeFileSync(join(exported, path), text);
+  service = await startTestService();
   for (const { Id = '', SSN = '', FIRST = '', LAST = '' } of rowsOf('patients'))
     notePhi(Id, SSN, FIRST, LAST);
-}, GENERATED_MS);
-afterAll(() => service?.stop());
+});
+afterAll(() => service.stop());
 
 function rowsOf(file: string): Record<string, string>[] {
-  return parse(readFileSync(join(generated, 'csv', `${file}.csv`)), { columns: true, bom: true });
+  return parse(readFileSync(join(exported, 'csv', `${file}.csv`)), { columns: true, bom: true });
 }
 
-/** Imports a folder into a workspace of its own; gives its records by kind and id, each of them from one event. */
-async function imported(label: string, folder: string, format: 'synthea' | 'fhir') {
-  const { key, workspace } = await service.createKey(label);
+/** Imports what was exported in a form into a workspace of its own; gives its records by kind and id, each of them from one event. */
+async function imported(form: string, format: 'synthea' | 'fhir') {
+  const { key, workspace } = await service.createKey(form);
   if (format === 'fhir') {
     const systems = ['Patient', 'Organization', 'Location', 'Encounter'];
     const options = systems.flatMap((type) => ['--id-system', `${type}=${SYSTEM}`]);
@@ -85,6 +57,7 @@ async function imported(label: string, folder: string, format: 'synthea' | 'fhir
     );
   }
   const cwd = temporaryFolder();
+  const folder = join(exported, form);
   const args = ['import', folder, '--format', format, '--url', service.url, '--reject-file', 'rejected'];
   const events = await changesBy(service, async () => {
     await spawnCli(args, { cwd, env: { CHARTLEDGER_API_KEY: key } });
@@ -212,17 +185,11 @@ function expectDifferences(csv: Record<Kind, Records>, fhir: Record<Kind, Record
   }
 }
 
-test(
-  'the same people become the same records as Bundles and as Bulk Data, and as CSV but for what is listed',
-  async ({ skip }) => {
-    skip(isMissing, 'Synthea is not at hand');
-    const csv = await imported('csv', join(generated, 'csv'), 'synthea');
-    const bundles = await imported('bundles', join(generated, 'fhir'), 'fhir');
-    const lines = await imported('lines', join(bulk, 'fhir'), 'fhir');
-    expect(csv.rejected).toEqual([]);
-    for (const { rejected } of [bundles, lines]) expect(rejected).toEqual([]);
-    expect(lines.records).toEqual(bundles.records);
-    expectDifferences(csv.records, lines.records);
-  },
-  GENERATED_MS,
-);
+test('the same people become the same records as Bundles and as Bulk Data, and as CSV but for what is listed', async () => {
+  const csv = await imported('csv', 'synthea');
+  const bundles = await imported('bundles', 'fhir');
+  const lines = await imported('bulk', 'fhir');
+  for (const { rejected } of [csv, bundles, lines]) expect(rejected).toEqual([]);
+  expect(lines.records).toEqual(bundles.records);
+  expectDifferences(csv.records, lines.records);
+});

@@ -69,7 +69,6 @@ export const longest = [
   'storage/eventStoreDbCluster.fault',
   'integrations/mllpKills.process',
   'server/torture.process',
-  'cli/importPopulation.process',
   'erasure/erasureKills.process',
   'server/cliUsage.process',
   'webhooks/webhooksDelivery.long',
