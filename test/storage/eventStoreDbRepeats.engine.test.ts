@@ -1,5 +1,5 @@
 import { v4 as uuidv4, v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { NewEvent } from '../../src/domain/events/event.ts';
 import { openEventLog } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
@@ -15,17 +15,14 @@ const command = testServerCommand();
   const server = new TestServer(command ?? []);
   let log: EventLog;
   let workspace: TestWorkspace;
-  beforeAll(async () => {
-    await server.start();
+  beforeAll(() => server.start());
+  afterAll(() => server.remove());
+  // One each: what a test left to be tried again would be counted in the next.
+  beforeEach(async () => {
+    workspace = new TestWorkspace();
     log = await openEventLog(server.url);
   });
-  afterAll(async () => {
-    await log.close();
-    await server.remove();
-  });
-  beforeEach(() => {
-    workspace = new TestWorkspace();
-  });
+  afterEach(() => log.close());
 
   test.each([
     ['', 0],
