@@ -3,8 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/domain/events/event.ts';
 import type { Caller } from '../../src/domain/events/newEvent.ts';
 import { setFilingLimit } from '../../src/modules/readiness/settings.ts';
+import { choices } from '../support/choices.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { type BrowserlessSession, choices, signedIn } from '../support/dashboard.ts';
+import { type BrowserlessSession, signedIn } from '../support/dashboard.ts';
 import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { phi } from '../support/output.ts';
 import {

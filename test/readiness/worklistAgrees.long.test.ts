@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { choices } from '../support/dashboard.ts';
+import { choices } from '../support/choices.ts';
 import { phi } from '../support/output.ts';
 import {
   billedPath,

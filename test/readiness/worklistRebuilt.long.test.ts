@@ -5,7 +5,7 @@ import type { ErasurePorts } from '../../src/modules/erasure/finish.ts';
 import { openReadModels } from '../../src/server/openStorage.ts';
 import type { Row } from '../../src/storage/readModels.ts';
 
-import { choices } from '../support/dashboard.ts';
+import { choices } from '../support/choices.ts';
 import { openErasurePorts } from '../support/erasure.ts';
 import { allRows, rebuiltRows } from '../support/log.ts';
 import { phi } from '../support/output.ts';

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openEventLog } from '../../src/server/openStorage.ts';
 import type { EventLog } from '../../src/storage/eventLog.ts';
 
-import { choices } from '../support/dashboard.ts';
+import { choices } from '../support/choices.ts';
 import { appendTombstones, erase } from '../support/erasure.ts';
 import { canMount, SmallDisk } from '../support/files.ts';
 import { TestWorkspace } from '../support/samples.ts';

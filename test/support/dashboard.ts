@@ -242,15 +242,6 @@ export class Walk {
   }
 }
 
-/** Gives whole numbers from 0 to below a bound, as if by chance, and the same in every run. */
-export function choices(seed: number): (below: number) => number {
-  let last = seed;
-  return (below) => {
-    last = (last * 48_271) % 2_147_483_647;
-    return last % below;
-  };
-}
-
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const WAIT_MS = 15_000;

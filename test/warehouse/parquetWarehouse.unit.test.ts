@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { ParquetWarehouse } from '../../src/storage/engines/filesystem/parquetWarehouse.ts';
 import { lockFolder } from '../../src/storage/engines/sqlite/folderLock.ts';
 import type { Table, TableChanges, TableRow } from '../../src/storage/warehouse.ts';
+import { choices } from '../support/choices.ts';
 import { temporaryFolder } from '../support/cli.ts';
-import { choices } from '../support/dashboard.ts';
 import { filesIn, tableIn } from '../support/warehouse.ts';
 
 const log: Table = {

@@ -1,7 +1,7 @@
 import { closeSync, cpSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { choices } from '../../../test/support/choices.ts';
 import { spawnCli } from '../../../test/support/cli.ts';
-import { choices } from '../../../test/support/dashboard.ts';
 
 import { makeStores } from '../../bench/support/chartledger.ts';
 import type { Outcome, Torture } from '../scenario.ts';

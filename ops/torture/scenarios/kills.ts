@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { choices } from '../../../test/support/dashboard.ts';
+import { choices } from '../../../test/support/choices.ts';
 import { makeStores } from '../../bench/support/chartledger.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
 import { checkStores } from '../support/checkStores.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { choices } from '../../../test/support/dashboard.ts';
+import { choices } from '../../../test/support/choices.ts';
 import { mongoDbCommand, OwnServers, testServerCommand } from '../../../test/support/servers.ts';
 
 import { makeStores } from '../../bench/support/chartledger.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { spawnCli } from '../../../test/support/cli.ts';
-import { choices } from '../../../test/support/dashboard.ts';
+import { choices } from '../../../test/support/choices.ts';
+import { runCli, spawnCli } from '../../../test/support/cli.ts';
 import { makeStores, type Stores } from '../../bench/support/chartledger.ts';
 import { bodyOf } from '../../bench/support/load/bodies.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
@@ -32,7 +32,7 @@ export const warehouse: Scenario = {
     const kills = short ? 5 : 50;
     await sendPatients(url, stores, choose);
     const startedAt = performance.now();
-    await sink(stores, place, 0);
+    await sink(spawnCli, stores, place, 0);
     let longest = 2 * (performance.now() - startedAt);
     const positions = new Set([positionOf(place)]);
     let ended = 0;
@@ -42,7 +42,9 @@ export const warehouse: Scenario = {
         await sendLines(url, stores, [lineOf('patient', bodyOf('patients', n))]);
         await erase(stores, `patient-${n}`);
       }
-      const { code } = await sink(stores, place, n, AbortSignal.timeout(choose(Math.ceil(longest))));
+      const kill = AbortSignal.timeout(choose(Math.ceil(longest)));
+      const killed: typeof runCli = (args, options) => spawnCli(args, { ...options, kill });
+      const { code } = await sink(killed, stores, place, n);
       longest *= code === null ? LONGER : SHORTER;
       if (code !== null) ended += 1;
       positions.add(positionOf(place));
@@ -51,8 +53,8 @@ export const warehouse: Scenario = {
     const fresh = join(folder, 'fresh');
     let runs = 0;
     for (; runs < MOST_RUNS; runs += 1) {
-      await sink(stores, fresh, kills + 2 * runs + 1);
-      const { stdout } = await sink(stores, place, kills + 2 * runs + 2);
+      await sink(runCli, stores, fresh, kills + 2 * runs + 1);
+      const { stdout } = await sink(runCli, stores, place, kills + 2 * runs + 2);
       if (stdout.startsWith('Nothing')) break;
     }
     await service.end();
@@ -79,11 +81,9 @@ export const warehouse: Scenario = {
 };
 
 /** Another store of leases for each run: otherwise it would wait for that of the killed one to expire. */
-function sink(stores: Stores, place: string, run: number, kill?: AbortSignal) {
-  return spawnCli(['sink', 'parquet', place, '--workspace', stores.key.workspace], {
-    env: { ...stores.env, STATE_URL: `sqlite:${place}-leases-${run}.db` },
-    ...(kill && { kill }),
-  });
+function sink(run: typeof runCli, stores: Stores, place: string, number: number) {
+  const env = { ...stores.env, STATE_URL: `sqlite:${place}-leases-${number}.db` };
+  return run(['sink', 'parquet', place, '--workspace', stores.key.workspace], { env });
 }
 
 /** Upserts of patients that exist, or not yet, each with one field of its own. */
@@ -97,7 +97,7 @@ async function sendPatients(url: string, stores: Stores, choose: (below: number)
 
 async function erase({ env, key }: Stores, id: string): Promise<void> {
   const about = ['--workspace', key.workspace, '--reason', 'asked for'];
-  const { code, stderr } = await spawnCli(['records', 'erase', 'patient', id, ...about], { env });
+  const { code, stderr } = await runCli(['records', 'erase', 'patient', id, ...about], { env });
   if (code !== 0) throw new Error(`erase ended with ${code}: ${stderr}`);
 }
 

@@ -1,4 +1,4 @@
-import { choices } from '../../../test/support/dashboard.ts';
+import { choices } from '../../../test/support/choices.ts';
 import type { Stores } from '../../bench/support/chartledger.ts';
 import type { Outcome, Torture } from '../scenario.ts';
 import { checkStores } from './checkStores.ts';

@@ -7,7 +7,7 @@ import { SqliteEventLog } from '../../../src/storage/engines/sqlite/eventLog.ts'
 import { SqliteReadModels } from '../../../src/storage/engines/sqlite/readModels.ts';
 import { SqliteStateStore } from '../../../src/storage/engines/sqlite/stateStore.ts';
 
-import { choices } from '../../../test/support/dashboard.ts';
+import { choices } from '../../../test/support/choices.ts';
 
 /**
  * Loaded before the service, in each of its threads: while the file `TORTURE_FAULTS` exists, calls of the ports are
