@@ -22,9 +22,6 @@ const onEveryEngine = globSync('test/**/*.{flow,long,process}.test.ts').filter((
   /onEveryEngine\(|onSharedService\(/.test(readFileSync(file, 'utf8')),
 );
 
-/** Flows in which what one request thread knows and another does not would show; two take three times as long to start. */
-const isOfTwoThreads = (file: string) => /^test\/(api|auth|dashboard|records)\//.test(file);
-
 /**
  * Tests of EventStoreDB once more by KurrentDB's driver: processes of a project of its own, because the two clash in one. Only those of what
  * the drivers do: all else is the same code on either.
@@ -36,8 +33,8 @@ const onKurrentDb = (files: string) => ({
 
 /**
  * The runs of `npm run test:all`: first the fast tests; then those that take long, and those with processes, pages and
- * the engines' servers; then the flows once more on the production engines, some with two threads that answer requests,
- * and faults of these; last a look at what all of it logged. Screenshots for the documentation are taken when somebody asks for them.
+ * the engines' servers; then the flows once more on the production engines, and faults of these; last a look at what all of it
+ * logged. Screenshots for the documentation are taken when somebody asks for them.
  */
 const runs = {
   fast: {
@@ -71,18 +68,7 @@ const runs = {
     projects: [
       {
         extends: true as const,
-        test: {
-          name: 'one request thread',
-          include: [...onEveryEngine.filter((file) => !isOfTwoThreads(file)), 'test/**/*.fault.test.ts'],
-        },
-      },
-      {
-        extends: true as const,
-        test: {
-          name: 'two request threads',
-          include: onEveryEngine.filter(isOfTwoThreads),
-          env: { TEST_REQUEST_THREADS: '2' },
-        },
+        test: { name: 'production', include: [...onEveryEngine, 'test/**/*.fault.test.ts'] },
       },
       onKurrentDb('test/storage/eventStoreDb*.fault.test.ts'),
     ],

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { phi } from '../support/output.ts';
 import { pathOf, paths, samples } from '../support/samples.ts';
-import { onSharedService } from '../support/servers.ts';
-import { changesBy, type TestService } from '../support/service.ts';
+import { changesBy, sharedService, type TestService } from '../support/service.ts';
 
 const json = { 'content-type': 'application/json' };
 const valid = JSON.stringify({ id: 'payer-hostile', name: 'Aetna' });
@@ -76,137 +75,128 @@ const acceptedTypes = [
   'application/json; profile=any',
 ];
 
-onSharedService((start) => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await start();
+let service: TestService;
+beforeAll(async () => {
+  service = await sharedService();
+});
+afterAll(() => service.stop());
+
+const send = (body: string | Buffer, headers: Record<string, string> = json) =>
+  service.send(paths.payer, { method: 'POST', body, headers });
+
+test.each(refused)('%s is refused', async (_name, body, status, code) => {
+  const events = await changesBy(service, async () => {
+    const answer = await send(body);
+    expect({ status: answer.status, body: answer.body }).toMatchObject({
+      status,
+      body: { error: expect.any(String), code: code === '' ? expect.any(String) : code },
+    });
+    expect(answer.text.length).toBeLessThan(2_000);
   });
-  afterAll(() => service.stop());
+  expect(events).toEqual([]);
+  expect((await send(JSON.stringify(samples.payer()))).status).toBe(200);
+});
 
-  const send = (body: string | Buffer, headers: Record<string, string> = json) =>
-    service.send(paths.payer, { method: 'POST', body, headers });
+test.each(refusedTypes)('headers %j are refused with 415', async (headers, body) => {
+  const events = await changesBy(service, async () => {
+    const answer = await send(body, headers);
+    expect({ status: answer.status, body: answer.body }).toMatchObject({
+      status: 415,
+      body: { code: 'unsupported_media_type' },
+    });
+  });
+  expect(events).toEqual([]);
+});
 
-  test.each(refused)('%s is refused', async (_name, body, status, code) => {
+test.each(acceptedTypes)('Content-Type: %s is accepted', async (type) => {
+  const { status } = await send(JSON.stringify(samples.payer()), { 'content-type': type });
+  expect(status).toBe(200);
+});
+
+describe('what is odd but allowed is accepted, and only known fields are stored', () => {
+  /** Sends a body made of a payer's and other members; gives the warnings' fields. */
+  async function accepted(members: (own: string) => string): Promise<string[]> {
+    const payer = samples.payer();
+    let warned: string[] = [];
     const events = await changesBy(service, async () => {
-      const answer = await send(body);
-      expect({ status: answer.status, body: answer.body }).toMatchObject({
-        status,
-        body: { error: expect.any(String), code: code === '' ? expect.any(String) : code },
-      });
-      expect(answer.text.length).toBeLessThan(2_000);
+      const { status, body } = await send(members(JSON.stringify(payer).slice(1, -1)));
+      expect(status).toBe(200);
+      warned = body.warnings.map(({ field }: { field: string }) => field);
     });
-    expect(events).toEqual([]);
-    expect((await send(JSON.stringify(samples.payer()))).status).toBe(200);
+    expect(events.map(({ data }) => data)).toEqual([payer]);
+    const { body } = await service.get(pathOf('payer', payer.id));
+    expect(body.record).toEqual({ ...payer, country: 'US' });
+    return warned;
+  }
+
+  test('__proto__, constructor and prototype', async () => {
+    const warned = await accepted(
+      (own) => `{${own},"__proto__":{"city":"x"},"constructor":{"prototype":{"city":"x"}},"prototype":1}`,
+    );
+    expect(warned).toEqual(['__proto__', 'constructor', 'prototype']);
+    expect(await accepted((own) => `{${own}}`)).toEqual([]);
   });
 
-  test.each(refusedTypes)('headers %j are refused with 415', async (headers, body) => {
+  test('a byte order mark', async () => {
+    expect(await accepted((own) => `\ufeff{${own}}`)).toEqual([]);
+    expect(await accepted((own) => `\ufeff{${own}}`)).toEqual([]);
+  });
+
+  test('a repeated key: the last value counts', async () => {
+    expect(await accepted((own) => `{"id":"earlier","name":7,${own}}`)).toEqual([]);
+  });
+
+  test('4,900 unknown fields: the first 20 are named', async () => {
+    const many = Array.from({ length: 4_900 }, (_, index) => `"unknown_${index}":${index}`).join();
+    const warned = await accepted((own) => `{${own},${many}}`);
+    expect(warned).toEqual(Array.from({ length: 20 }, (_, index) => `unknown_${index}`));
+  });
+
+  test('a field name of 10,000 characters: its beginning is named', async () => {
+    expect(await accepted((own) => `{${own},"${'n'.repeat(10_000)}":1}`)).toEqual(['n'.repeat(100)]);
+    expect(await accepted((own) => `{${own},"${'😀'.repeat(5_000)}":1}`)).toEqual(['😀'.repeat(50)]);
+    expect(await accepted((own) => `{${own},"n${'😀'.repeat(5_000)}":1}`)).toEqual([
+      `n${'😀'.repeat(49)}\ufffd`,
+    ]);
+  });
+
+  test('deep nesting, huge numbers and odd names in unknown fields', async () => {
+    const odd = `"deep":${nested('[', ']', 99)},"signs":"${'[{,'.repeat(10_000)}\\"[","huge":1e400,"long":${'9'.repeat(10_000)},"":1,"a.b":2`;
+    expect(await accepted((own) => `{${own},${odd}}`)).toEqual(['deep', 'signs', 'huge', 'long', '', 'a.b']);
+    expect(await accepted((own) => `{${own},"\\ud800":1}`)).toHaveLength(1);
+  });
+
+  test('text of any Unicode without control characters comes back to the letter', async () => {
+    const payer = {
+      ...samples.payer(),
+      city: `${phi('Omaha')}  \u00a0\u2028\ufffe\u202e😀'"\\<>&`,
+    };
     const events = await changesBy(service, async () => {
-      const answer = await send(body, headers);
-      expect({ status: answer.status, body: answer.body }).toMatchObject({
-        status: 415,
-        body: { code: 'unsupported_media_type' },
-      });
+      expect((await service.post(paths.payer, payer)).status).toBe(200);
     });
-    expect(events).toEqual([]);
+    expect(events.map(({ data }) => data)).toEqual([payer]);
+    expect((await service.get(pathOf('payer', payer.id))).body.record.city).toBe(payer.city);
   });
 
-  test.each(acceptedTypes)('Content-Type: %s is accepted', async (type) => {
-    const { status } = await send(JSON.stringify(samples.payer()), { 'content-type': type });
-    expect(status).toBe(200);
-  });
-
-  describe('what is odd but allowed is accepted, and only known fields are stored', () => {
-    /** Sends a body made of a payer's and other members; gives the warnings' fields. */
-    async function accepted(members: (own: string) => string): Promise<string[]> {
-      const payer = samples.payer();
-      let warned: string[] = [];
-      const events = await changesBy(service, async () => {
-        const { status, body } = await send(members(JSON.stringify(payer).slice(1, -1)));
-        expect(status).toBe(200);
-        warned = body.warnings.map(({ field }: { field: string }) => field);
+  test('control characters are taken out of texts, with a warning', async () => {
+    const name = phi('Aetna');
+    const payer = samples.payer();
+    const events = await changesBy(service, async () => {
+      const { status, body } = await service.post(paths.payer, {
+        ...payer,
+        name: `\u0000${name}\u001b\u0085\n`,
+        city: `${name}\u0000\u0001\t\n\r\u001f\u007f😀`,
       });
-      expect(events.map(({ data }) => data)).toEqual([payer]);
-      const { body } = await service.get(pathOf('payer', payer.id));
-      expect(body.record).toEqual({ ...payer, country: 'US' });
-      return warned;
-    }
-
-    test('__proto__, constructor and prototype', async () => {
-      const warned = await accepted(
-        (own) => `{${own},"__proto__":{"city":"x"},"constructor":{"prototype":{"city":"x"}},"prototype":1}`,
-      );
-      expect(warned).toEqual(['__proto__', 'constructor', 'prototype']);
-      expect(await accepted((own) => `{${own}}`)).toEqual([]);
-    });
-
-    test('a byte order mark', async () => {
-      expect(await accepted((own) => `\ufeff{${own}}`)).toEqual([]);
-      expect(await accepted((own) => `\ufeff{${own}}`)).toEqual([]);
-    });
-
-    test('a repeated key: the last value counts', async () => {
-      expect(await accepted((own) => `{"id":"earlier","name":7,${own}}`)).toEqual([]);
-    });
-
-    test('4,900 unknown fields: the first 20 are named', async () => {
-      const many = Array.from({ length: 4_900 }, (_, index) => `"unknown_${index}":${index}`).join();
-      const warned = await accepted((own) => `{${own},${many}}`);
-      expect(warned).toEqual(Array.from({ length: 20 }, (_, index) => `unknown_${index}`));
-    });
-
-    test('a field name of 10,000 characters: its beginning is named', async () => {
-      expect(await accepted((own) => `{${own},"${'n'.repeat(10_000)}":1}`)).toEqual(['n'.repeat(100)]);
-      expect(await accepted((own) => `{${own},"${'😀'.repeat(5_000)}":1}`)).toEqual(['😀'.repeat(50)]);
-      expect(await accepted((own) => `{${own},"n${'😀'.repeat(5_000)}":1}`)).toEqual([
-        `n${'😀'.repeat(49)}\ufffd`,
-      ]);
-    });
-
-    test('deep nesting, huge numbers and odd names in unknown fields', async () => {
-      const odd = `"deep":${nested('[', ']', 99)},"signs":"${'[{,'.repeat(10_000)}\\"[","huge":1e400,"long":${'9'.repeat(10_000)},"":1,"a.b":2`;
-      expect(await accepted((own) => `{${own},${odd}}`)).toEqual([
-        'deep',
-        'signs',
-        'huge',
-        'long',
-        '',
-        'a.b',
-      ]);
-      expect(await accepted((own) => `{${own},"\\ud800":1}`)).toHaveLength(1);
-    });
-
-    test('text of any Unicode without control characters comes back to the letter', async () => {
-      const payer = {
-        ...samples.payer(),
-        city: `${phi('Omaha')}  \u00a0\u2028\ufffe\u202e😀'"\\<>&`,
-      };
-      const events = await changesBy(service, async () => {
-        expect((await service.post(paths.payer, payer)).status).toBe(200);
+      const message = 'contained control characters, which were replaced with spaces';
+      expect({ status, warnings: body.warnings }).toEqual({
+        status: 200,
+        warnings: [
+          { field: 'name', message },
+          { field: 'city', message },
+        ],
       });
-      expect(events.map(({ data }) => data)).toEqual([payer]);
-      expect((await service.get(pathOf('payer', payer.id))).body.record.city).toBe(payer.city);
+      expect((await service.post(paths.payer, { ...payer, name: '\u0000\u001b' })).status).toBe(400);
     });
-
-    test('control characters are taken out of texts, with a warning', async () => {
-      const name = phi('Aetna');
-      const payer = samples.payer();
-      const events = await changesBy(service, async () => {
-        const { status, body } = await service.post(paths.payer, {
-          ...payer,
-          name: `\u0000${name}\u001b\u0085\n`,
-          city: `${name}\u0000\u0001\t\n\r\u001f\u007f😀`,
-        });
-        const message = 'contained control characters, which were replaced with spaces';
-        expect({ status, warnings: body.warnings }).toEqual({
-          status: 200,
-          warnings: [
-            { field: 'name', message },
-            { field: 'city', message },
-          ],
-        });
-        expect((await service.post(paths.payer, { ...payer, name: '\u0000\u001b' })).status).toBe(400);
-      });
-      expect(events.map(({ data }) => data)).toEqual([{ ...payer, name, city: `${name} 😀` }]);
-    });
+    expect(events.map(({ data }) => data)).toEqual([{ ...payer, name, city: `${name} 😀` }]);
   });
 });

@@ -81,7 +81,7 @@ onEveryEngine((startOnEngine) => {
     ['half a minute', 30_000],
   ])('a clock that goes back by %s lets nobody wait longer than a minute', async (_label, backBy) => {
     // The clock is that of this thread alone.
-    service = await start({ RATE_LIMIT_PER_MINUTE: '2', REQUEST_THREADS: '1' });
+    service = await start({ RATE_LIMIT_PER_MINUTE: '2' });
     expect(await statuses(3)).toEqual([404, 404, 429]);
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - backBy });
     // A count that goes by the clock of the day begins anew; one by a monotonic clock goes on.

@@ -19,8 +19,7 @@ const formType = { 'content-type': 'application/x-www-form-urlencoded' };
 let service: TestService;
 let hasty: TestService;
 beforeAll(async () => {
-  // Each thread has budgets of its own.
-  service = await startTestService({ REQUEST_THREADS: '1' });
+  service = await startTestService();
   hasty = await startTestService({}, { httpTimes: { headers: 200, request: 400, stalled: 60_000 } });
 });
 afterAll(() => Promise.all([service.stop(), hasty.stop()]));

@@ -12,8 +12,7 @@ import { appendedBy, installationEvents, type TestService } from '../support/ser
 onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
-    // Each thread counts by itself.
-    service = await start({ TRUST_PROXY: '1', REQUEST_THREADS: '1' });
+    service = await start({ TRUST_PROXY: '1' });
   });
   afterAll(() => service.stop());
 

@@ -7,7 +7,7 @@ import { generateApiKey, hashApiKey } from '../../src/modules/auth/apiKeys.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';
 import { beginUpload, createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import {
   appendedBy,
   lastBodyOf,
@@ -19,7 +19,7 @@ import {
   type TestService,
 } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -12,8 +12,7 @@ const outside = { 'x-forwarded-for': '198.51.100.7' };
 onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
-    // Threads come to know of a key one after the other, and until then count its requests by the address.
-    service = await start({ TRUST_PROXY: '1', RATE_LIMIT_PER_MINUTE: '5', REQUEST_THREADS: '1' });
+    service = await start({ TRUST_PROXY: '1', RATE_LIMIT_PER_MINUTE: '5' });
   });
   afterAll(() => service.stop());
 

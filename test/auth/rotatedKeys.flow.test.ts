@@ -14,7 +14,7 @@ const REQUESTS = '/integration/requests';
 onEveryEngine((start) => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start({ REQUEST_THREADS: '1' });
+    service = await start();
   });
   afterAll(() => service.stop());
 

@@ -6,14 +6,14 @@ import { eventually } from '../support/eventually.ts';
 import { Follower } from '../support/log.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentLine, pdf, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;
 const PAYERS = 1_500;
 const DOCUMENTS = 30;
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

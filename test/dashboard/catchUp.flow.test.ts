@@ -10,7 +10,7 @@ onEveryEngine((start) => {
   let service: TestService;
   let users: UserDirectory;
   beforeAll(async () => {
-    service = await start();
+    service = await start({ REQUEST_THREADS: '2' });
     users = await UserDirectory.open(service.eventLog);
   });
   afterAll(async () => {

@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { fhirPatient, sendFhir } from '../support/fhir.ts';
 import { phi } from '../support/output.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
 
 /** What a write of each kind of interface answers, in short. */
@@ -17,7 +17,7 @@ type Answers = Record<'rest' | 'batch' | 'judged' | 'fhir' | 'bundle' | 'hl7', s
 /** Whatever came of the audit trail, besides the events of records. */
 const isOfRecords = (event: string) => !/AccessRecorded|Readiness/.test(event);
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   let admin: Client;
   let officer: Client;

@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { eventsOf } from '../support/log.ts';
 import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { filesIn, tableIn } from '../support/warehouse.ts';
 import { createWebhook, HookEndpoint, openLoopback, patch } from '../support/webhooks.ts';
@@ -18,13 +18,13 @@ const PATH = '/integration/deidentification';
 const SET = 'clinic.deidentification: DeidentificationSet';
 const determination = 'Report of J. Doe, PhD, of 2026-02-01';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   const keys = { officer: '', analyst: '' };
   let endpoint: HookEndpoint;
   beforeAll(async () => {
     endpoint = await HookEndpoint.open();
-    service = await start({ REQUEST_THREADS: '1', ...openLoopback });
+    service = await start(openLoopback);
     keys.officer = (await service.createKey('clinic', ['settings'])).key;
     keys.analyst = (await service.createKey('clinic', ['events:deidentified'])).key;
     const hooks = service.as((await service.createKey('clinic', ['events:deidentified', 'webhooks'])).key);

@@ -10,7 +10,7 @@ onEmbeddedEngines((start) => {
   let service: TestService;
   let key: string;
   beforeAll(async () => {
-    service = await start({ REQUEST_THREADS: '1' });
+    service = await start();
     ({ key } = await service.createKey('clinic', ['events:deidentified']));
   });
   afterAll(() => service.stop());

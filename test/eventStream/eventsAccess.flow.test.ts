@@ -26,7 +26,7 @@ onEmbeddedEngines((start) => {
   }
 
   test('a key has a bounded number of live streams: 503 beyond them, and others have theirs', async () => {
-    const own = await start({ REQUEST_THREADS: '1', RATE_LIMIT_PER_MINUTE: '0' });
+    const own = await start({ RATE_LIMIT_PER_MINUTE: '0' });
     try {
       const clientOf = async (label: string) => own.as((await own.createKey(label, ['events'])).key);
       const [client, other] = [await clientOf('many'), await clientOf('few')];

@@ -14,7 +14,7 @@ onEmbeddedEngines((start) => {
   const filename = `${phi('report')}.pdf`;
   beforeAll(async () => {
     endpoint = await HookEndpoint.open();
-    service = await start({ REQUEST_THREADS: '1', ...openLoopback });
+    service = await start(openLoopback);
     const { key } = await service.createKey('clinic', ['events:limited', 'webhooks']);
     await createWebhook(service.as(key), {
       url: endpoint.url,

@@ -4,15 +4,13 @@ import type { CloudEvent } from '../../src/modules/eventStream/cloudEvents.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { readAll, type TestService } from '../support/service.ts';
 import { createWebhook, HookEndpoint, openLoopback } from '../support/webhooks.ts';
 
 const LONG_MS = 60_000;
 
-onEveryEngine((start, { logServer }) => {
-  // A log that other suites use has the key that they share.
-  const withOwnLog = test.runIf(process.env.TEST_PHASE !== 'production' || logServer !== undefined);
+onEmbeddedEngines((start) => {
   const ndjson = { accept: 'application/x-ndjson' };
   let service: TestService;
   let key: string;
@@ -59,26 +57,21 @@ onEveryEngine((start, { logServer }) => {
       return events;
     });
 
-  withOwnLog(
-    'events that are read again are all of the new epoch, say so, and join with each other alone',
-    async () => {
-      const after = await readAgain();
-      expect(before.map(({ pseudonymepoch }) => pseudonymepoch)).toEqual(before.map(() => undefined));
-      expect(after.map(({ sequence }) => sequence).slice(0, before.length)).toEqual(
-        before.map(({ sequence }) => sequence),
-      );
-      const ids = (events: CloudEvent[]) =>
-        events.flatMap(({ id, subject, source }) => [id, subject, source]);
-      expect(ids(after).filter((id) => ids(before).includes(id) && id !== 'readiness')).toEqual([]);
-      for (const events of [before, after]) {
-        const of = (kind: string) =>
-          events.find(({ subject }) => subject.startsWith(`${kind}/`)) as CloudEvent;
-        expect(of('encounter').data.sent.patient_id).toBe(of('patient').data.sent.id);
-      }
-    },
-  );
+  test('events that are read again are all of the new epoch, say so, and join with each other alone', async () => {
+    const after = await readAgain();
+    expect(before.map(({ pseudonymepoch }) => pseudonymepoch)).toEqual(before.map(() => undefined));
+    expect(after.map(({ sequence }) => sequence).slice(0, before.length)).toEqual(
+      before.map(({ sequence }) => sequence),
+    );
+    const ids = (events: CloudEvent[]) => events.flatMap(({ id, subject, source }) => [id, subject, source]);
+    expect(ids(after).filter((id) => ids(before).includes(id) && id !== 'readiness')).toEqual([]);
+    for (const events of [before, after]) {
+      const of = (kind: string) => events.find(({ subject }) => subject.startsWith(`${kind}/`)) as CloudEvent;
+      expect(of('encounter').data.sent.patient_id).toBe(of('patient').data.sent.id);
+    }
+  });
 
-  withOwnLog(
+  test(
     'who reads live is ended, to go on with the new epoch',
     async () => {
       expect(await live).toContain('data: {');
@@ -87,7 +80,7 @@ onEveryEngine((start, { logServer }) => {
     LONG_MS,
   );
 
-  withOwnLog('records of a snapshot and messages of webhooks name the epoch as well', async () => {
+  test('records of a snapshot and messages of webhooks name the epoch as well', async () => {
     await readAgain();
     const { text } = await service.as(key).get('/integration/snapshot?kind=patient', ndjson);
     expect(
@@ -111,7 +104,7 @@ onEveryEngine((start, { logServer }) => {
     });
   });
 
-  withOwnLog('the log tells who began it, and its audit trail', async () => {
+  test('the log tells who began it, and its audit trail', async () => {
     const rotations = (await readAll(service.eventLog)).filter(({ type }) => type === 'KeyRotated');
     expect(rotations).toMatchObject([
       {

@@ -9,13 +9,13 @@ import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { headNames } from '../support/log.ts';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { logLines, readAll, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 const headPauses = { everyMs: 50, retryMs: 50 };
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const folder = temporaryFolder();
   const heads = join(folder, 'heads');
   let service: TestService;

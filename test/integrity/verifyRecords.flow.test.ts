@@ -13,8 +13,8 @@ import type { ModelName, ReadModels, Row } from '../../src/storage/readModels.ts
 import { runCli, runInWorkspace, storesOf } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { documentForm, documentsPath, pathOf, paths, samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
-import { inShort, installationEvents, startTestService, type TestService } from '../support/service.ts';
+import { onEmbeddedEngines, onEveryEngine } from '../support/servers.ts';
+import { inShort, installationEvents, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 
@@ -105,47 +105,49 @@ onEveryEngine((start) => {
     expect(filesLeft()).toEqual([]);
   });
 
-  const changed = 'a row is not what the log says';
-  const other = (row: Row): Row => ({ ...row, body: { ...row.body, version: 0 } });
-  const earlier = (row: Row): Row => ({ ...row, position: row.position - 1 });
-  const document = `document-${encodeURIComponent(`${encounter.id}/d1`)}`;
-  const cases: [what: string, model: ModelName, id: string, problem: string, change: typeof other][] = [
-    ['a record', recordsModel, `payer-${payer.id}`, changed, other],
-    ['a list', recordsModel, `payer-${payer.id}`, changed, (row) => ({ ...row, lists: ['x'] })],
-    ['an earlier version', recordsModel, `payer-${payer.id}`, 'a row lacks an event', earlier],
-    [
-      ...(['a partition', encountersModel, `encounter-${encounter.id}`, changed] as const),
-      (row) => ({ ...row, partition: 'x' }),
-    ],
-    [
-      'terms of the search',
-      recordsModel,
-      `patient-${patient.id}`,
-      changed,
-      (row) => ({ ...row, search: { terms: ['x'], since: row.position } }),
-    ],
-    ['what the search finds of a document', documentSearchModel, document, changed, other],
-    ['a document', documentsModel, document, changed, other],
-    [
-      ...(['the worklist', readinessModel, `encounter-${encounter.id}`, changed] as const),
-      (row) => ({ ...row, body: { ...row.body, state: 'ready' } }),
-    ],
-    [
-      ...(['when a finding begins', readinessModel, `encounter-${encounter.id}`, changed] as const),
-      (row) => ({ ...row, body: { ...row.body, findings: [], flips_at: 1 } }),
-    ],
-  ];
-  test.each(cases)(
-    '%s changed in the store is named by verify --records, and by no other check',
-    async (_what, model, name, problem, change) => {
-      await projected();
-      const row = await replaceRow(model, stream(name), change);
-      expect(await verify()).toMatchObject({ code: 0, stderr: '' });
-      expect(await verify('--records')).toEqual(named(model, problem));
-      expect(filesLeft()).toEqual([]);
-      await replaceRow(model, stream(name), () => row);
-    },
-  );
+  onEmbeddedEngines(() => {
+    const changed = 'a row is not what the log says';
+    const other = (row: Row): Row => ({ ...row, body: { ...row.body, version: 0 } });
+    const earlier = (row: Row): Row => ({ ...row, position: row.position - 1 });
+    const document = `document-${encodeURIComponent(`${encounter.id}/d1`)}`;
+    const cases: [what: string, model: ModelName, id: string, problem: string, change: typeof other][] = [
+      ['a record', recordsModel, `payer-${payer.id}`, changed, other],
+      ['a list', recordsModel, `payer-${payer.id}`, changed, (row) => ({ ...row, lists: ['x'] })],
+      ['an earlier version', recordsModel, `payer-${payer.id}`, 'a row lacks an event', earlier],
+      [
+        ...(['a partition', encountersModel, `encounter-${encounter.id}`, changed] as const),
+        (row) => ({ ...row, partition: 'x' }),
+      ],
+      [
+        'terms of the search',
+        recordsModel,
+        `patient-${patient.id}`,
+        changed,
+        (row) => ({ ...row, search: { terms: ['x'], since: row.position } }),
+      ],
+      ['what the search finds of a document', documentSearchModel, document, changed, other],
+      ['a document', documentsModel, document, changed, other],
+      [
+        ...(['the worklist', readinessModel, `encounter-${encounter.id}`, changed] as const),
+        (row) => ({ ...row, body: { ...row.body, state: 'ready' } }),
+      ],
+      [
+        ...(['when a finding begins', readinessModel, `encounter-${encounter.id}`, changed] as const),
+        (row) => ({ ...row, body: { ...row.body, findings: [], flips_at: 1 } }),
+      ],
+    ];
+    test.each(cases)(
+      '%s changed in the store is named by verify --records, and by no other check',
+      async (_what, model, name, problem, change) => {
+        await projected();
+        const row = await replaceRow(model, stream(name), change);
+        expect(await verify()).toMatchObject({ code: 0, stderr: '' });
+        expect(await verify('--records')).toEqual(named(model, problem));
+        expect(filesLeft()).toEqual([]);
+        await replaceRow(model, stream(name), () => row);
+      },
+    );
+  });
 
   test('a row that was removed, and one that comes from no event, are named', async () => {
     await projected();
@@ -182,30 +184,32 @@ onEveryEngine((start) => {
   }
 });
 
-test('without a workspace, the rows of all are compared, and the audit trail says that somebody did', async () => {
-  const service = await startTestService();
-  try {
-    await service.post(paths.payer, samples.payer());
-    await service.createKey('other');
-    const readModels = await openReadModels(service.config.readModelUrl);
-    const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
-    const verify = (...more: string[]) => runCli(['verify', '--records', ...more], { env });
-    await eventually(async () => expect(await readModels.count(auditModel)).toBeGreaterThan(1));
-    const recorded = await installationEvents(service, async () =>
-      expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ rows of 7 /) }),
-    );
-    expect(inShort(recorded)).toEqual(['verify']);
-    const id = service.workspaceId('other');
-    await eventually(async () => expect(await readModels.load(auditModel, [id])).toHaveLength(1));
-    const [row] = (await readModels.load(auditModel, [id])) as [Row];
-    const added = { ...row, id: `${id}/12`, partition: `${id} chunks`, position: 1 };
-    await readModels.write({ model: auditModel, rows: [added], checkpoint: 0 });
-    await readModels.close();
-    expect((await verify()).stderr).toMatch(
-      `${auditModel}: a row comes from no event: partition ${id} chunks`,
-    );
-    expect(await verify('--head', 'head.json')).toMatchObject({ code: 2 });
-  } finally {
-    await service.stop();
-  }
+onEmbeddedEngines((start) => {
+  test('without a workspace, the rows of all are compared, and the audit trail says that somebody did', async () => {
+    const service = await start();
+    try {
+      await service.post(paths.payer, samples.payer());
+      await service.createKey('other');
+      const readModels = await openReadModels(service.config.readModelUrl);
+      const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
+      const verify = (...more: string[]) => runCli(['verify', '--records', ...more], { env });
+      await eventually(async () => expect(await readModels.count(auditModel)).toBeGreaterThan(1));
+      const recorded = await installationEvents(service, async () =>
+        expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ rows of 7 /) }),
+      );
+      expect(inShort(recorded)).toEqual(['verify']);
+      const id = service.workspaceId('other');
+      await eventually(async () => expect(await readModels.load(auditModel, [id])).toHaveLength(1));
+      const [row] = (await readModels.load(auditModel, [id])) as [Row];
+      const added = { ...row, id: `${id}/12`, partition: `${id} chunks`, position: 1 };
+      await readModels.write({ model: auditModel, rows: [added], checkpoint: 0 });
+      await readModels.close();
+      expect((await verify()).stderr).toMatch(
+        `${auditModel}: a row comes from no event: partition ${id} chunks`,
+      );
+      expect(await verify('--head', 'head.json')).toMatchObject({ code: 2 });
+    } finally {
+      await service.stop();
+    }
+  });
 });

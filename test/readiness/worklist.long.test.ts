@@ -20,7 +20,7 @@ import {
   type WorklistItem,
   worklist,
 } from '../support/readiness.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
 
 /** More than are evaluated with the change itself. */
@@ -38,7 +38,7 @@ async function setClock({ config }: TestService, at: number): Promise<void> {
   await readModels.close();
 }
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();

@@ -22,7 +22,7 @@ const payerLines = (count: number) => Array.from({ length: count }, () => payerL
 onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
-    const env = { BATCH_CONCURRENCY: '1', REQUEST_THREADS: '1', RATE_LIMIT_PER_MINUTE: '10000' };
+    const env = { BATCH_CONCURRENCY: '1', RATE_LIMIT_PER_MINUTE: '10000' };
     service = await start(env, { httpTimes: { headers: 1_000, request: 5_000, stalled: 60_000 } });
   });
   afterAll(() => service.stop());

@@ -17,7 +17,7 @@ import {
 } from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
-  const suite = new WebhookSuite(start);
+  const suite = new WebhookSuite((env) => start({ ...env, REQUEST_THREADS: '2' }));
 
   test('a webhook is created once, and a repeat is given the same secret', async () => {
     const url = hookUrl();

@@ -13,7 +13,7 @@ onEmbeddedEngines((start) => {
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {
-    service = await start({ REQUEST_THREADS: '1' });
+    service = await start();
     referred = await upsertReferred(service);
   });
   afterAll(() => service.stop());

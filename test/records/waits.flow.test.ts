@@ -12,7 +12,7 @@ const waiting = (path: string, seconds: number) => `${path}?wait=${seconds}`;
 onEveryEngine((start) => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start({ REQUEST_THREADS: '1' });
+    service = await start();
   });
   afterAll(() => service.stop());
 
@@ -81,7 +81,7 @@ onEveryEngine((start) => {
   });
 
   test('a service that stops asks who waits to come back: what is awaited may be sent to another one', async () => {
-    const other = await service.another({ ROLES: 'api', REQUEST_THREADS: '1' });
+    const other = await service.another({ ROLES: 'api' });
     const encounter = samples.encounter(phi('patient'));
     const appended = await appendedBy(service, async () => {
       const answer = other.post(waiting(paths.encounter, 10), encounter);

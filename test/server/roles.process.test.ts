@@ -14,12 +14,12 @@ import {
   pdf,
   samples,
 } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines, onEveryEngine } from '../support/servers.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 type Instance = Client & { stop(): Promise<void> };
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   test.each(['none', 'api,webhook', 'API', 'api,,projector'])('ROLES=%s stops the start', async (roles) => {
     const { code, stdout, stderr } = await new ServiceProcess({ ROLES: roles }).exit();
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -92,7 +92,9 @@ onEveryEngine((start) => {
     expect(appended).toEqual(['clinic.patient-4711: PatientUpserted']);
     await api.stop();
   });
+});
 
+onEveryEngine((start) => {
   describe('two instances of each role', () => {
     let one: TestService;
     let two: Instance;

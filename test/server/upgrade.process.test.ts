@@ -9,7 +9,7 @@ import { phi } from '../support/output.ts';
 import { newerBuild, ServiceProcess } from '../support/processes.ts';
 import { freshClaim, readiness, sendClaim, worklist } from '../support/readiness.ts';
 import { createEncounter, documentForm, documentsPath, pathOf, paths, samples } from '../support/samples.ts';
-import { freePort, onEveryEngine } from '../support/servers.ts';
+import { freePort, onEmbeddedEngines, onEveryEngine } from '../support/servers.ts';
 import { appendedBy, readinessAt, type TestService } from '../support/service.ts';
 import { createWebhook, HookEndpoint } from '../support/webhooks.ts';
 
@@ -150,58 +150,62 @@ onEveryEngine((start) => {
     LONG_MS,
   );
 
-  test(
-    'the event stream and webhooks of an old process stop before what it cannot read, and the newer one goes on',
-    async () => {
-      const endpoint = await HookEndpoint.open();
-      const reader = old.as((await old.createKey('clinic', ['write', 'events', 'webhooks'])).key);
-      await createWebhook(reader, { url: endpoint.url, kinds: ['payer'] });
-      const [first, second, third] = [samples.payer(), samples.payer(), samples.payer()];
-      const after = (await reader.get('/events')).headers['last-event-id'] ?? '';
-      await reader.post(paths.payer, first);
-      const newApi = await startNewer('api');
-      const now = formatPosition(await old.eventLog.head());
-      const [payers, facilities] = await Promise.all(
-        ['payer', 'facility'].map((kind) => EventReader.open(reader, `/events?kinds=${kind}&after=${now}`)),
-      );
-      await newApi.post(paths.payer, second);
-      await reader.post(paths.payer, third);
-      const facility = samples.facility();
-      await reader.post(paths.facility, facility);
+  onEmbeddedEngines(() => {
+    test(
+      'the event stream and webhooks of an old process stop before what it cannot read, and the newer one goes on',
+      async () => {
+        const endpoint = await HookEndpoint.open();
+        const reader = old.as((await old.createKey('clinic', ['write', 'events', 'webhooks'])).key);
+        await createWebhook(reader, { url: endpoint.url, kinds: ['payer'] });
+        const [first, second, third] = [samples.payer(), samples.payer(), samples.payer()];
+        const after = (await reader.get('/events')).headers['last-event-id'] ?? '';
+        await reader.post(paths.payer, first);
+        const newApi = await startNewer('api');
+        const now = formatPosition(await old.eventLog.head());
+        const [payers, facilities] = await Promise.all(
+          ['payer', 'facility'].map((kind) => EventReader.open(reader, `/events?kinds=${kind}&after=${now}`)),
+        );
+        await newApi.post(paths.payer, second);
+        await reader.post(paths.payer, third);
+        const facility = samples.facility();
+        await reader.post(paths.facility, facility);
 
-      expect((await facilities?.count(1))?.[0]?.subject).toBe(`facility/${encodeURIComponent(facility.id)}`);
-      await eventually(() => expect(payers?.ended).toBe(true));
-      expect(payers?.events).toEqual([]);
-      facilities?.kill();
-      const page = await reader.get(`/events?kinds=payer&limit=10${after && `&after=${after}`}`);
-      const lines = page.text
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line));
-      expect(lines.map(({ subject }) => subject)).toEqual([`payer/${encodeURIComponent(first.id)}`]);
-      const { sequence } = lines[0];
-      const refused = await reader.get(`/events?kinds=payer&after=${sequence}`);
-      expect(refused).toMatchObject({ status: 503, body: { code: 'unreadable' } });
-      const others = await reader.get('/events?kinds=facility');
-      expect(others.text).toContain(facility.id);
-      await eventually(async () => {
-        const rest = await newApi.get(`/events?kinds=payer&after=${sequence}`);
-        expect(rest.text.trim().split('\n')).toHaveLength(2);
-      });
-      // A message may come twice, where an instance lost its lease before it had saved how far it was.
-      const told = () => [...new Set(endpoint.accepted.map(({ subject }) => subject))];
-      const subjects = [first, second, third].map(({ id }) => `payer/${encodeURIComponent(id)}`);
-      await eventually(() => expect(told()).toEqual(subjects.slice(0, 1)));
+        expect((await facilities?.count(1))?.[0]?.subject).toBe(
+          `facility/${encodeURIComponent(facility.id)}`,
+        );
+        await eventually(() => expect(payers?.ended).toBe(true));
+        expect(payers?.events).toEqual([]);
+        facilities?.kill();
+        const page = await reader.get(`/events?kinds=payer&limit=10${after && `&after=${after}`}`);
+        const lines = page.text
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line));
+        expect(lines.map(({ subject }) => subject)).toEqual([`payer/${encodeURIComponent(first.id)}`]);
+        const { sequence } = lines[0];
+        const refused = await reader.get(`/events?kinds=payer&after=${sequence}`);
+        expect(refused).toMatchObject({ status: 503, body: { code: 'unreadable' } });
+        const others = await reader.get('/events?kinds=facility');
+        expect(others.text).toContain(facility.id);
+        await eventually(async () => {
+          const rest = await newApi.get(`/events?kinds=payer&after=${sequence}`);
+          expect(rest.text.trim().split('\n')).toHaveLength(2);
+        });
+        // A message may come twice, where an instance lost its lease before it had saved how far it was.
+        const told = () => [...new Set(endpoint.accepted.map(({ subject }) => subject))];
+        const subjects = [first, second, third].map(({ id }) => `payer/${encodeURIComponent(id)}`);
+        await eventually(() => expect(told()).toEqual(subjects.slice(0, 1)));
 
-      await old.restart(async () => {
-        await newer?.end();
-        await startNewer('api,projector,webhooks');
-        await eventually(() => expect(told().toSorted()).toEqual(subjects.toSorted()), LONG_MS);
-      });
-      await endpoint.down();
-    },
-    LONG_MS,
-  );
+        await old.restart(async () => {
+          await newer?.end();
+          await startNewer('api,projector,webhooks');
+          await eventually(() => expect(told().toSorted()).toEqual(subjects.toSorted()), LONG_MS);
+        });
+        await endpoint.down();
+      },
+      LONG_MS,
+    );
+  });
 
   describe('with another read model', () => {
     test(

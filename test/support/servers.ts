@@ -420,19 +420,22 @@ export function onSharedService(suite: (open: () => Promise<TestService>) => voi
   }
 }
 
-/** Settings for the service that suites share, on a log server of this process's own. */
+/**
+ * Settings for the service that suites share, on a log server of this process's own. Two threads answer its requests, so that what one
+ * knows and the other does not shows in every suite that shares it.
+ */
 async function settingsForShared(): Promise<Record<string, string>> {
   const log = await runOwnLog();
   // The test runner ends the process.
   if (log) process.once('SIGTERM', () => log.kill().then(() => process.exit()));
-  const settings = { ...productionSettings(), ...placeOf(log) };
+  const settings = { ...productionSettings(), ...placeOf(log), REQUEST_THREADS: '2' };
   await skipHistory(settings);
   return settings;
 }
 
 /**
- * Runs a suite on the embedded engines alone, in the form of `onEveryEngine`: for what is decided before a store is asked, or after it
- * has answered. In the run on the production engines, it is left out.
+ * Runs a suite on the embedded engines alone, in the form of `onEveryEngine`, or as a part of one: for what is decided before a store is
+ * asked, or after it has answered. In the run on the production engines, it is left out.
  */
 export function onEmbeddedEngines(suite: (start: StartService) => void): void {
   if (isProductionPhase) return;

@@ -453,8 +453,7 @@ async function run(env: Record<string, string>, timing: ServiceOptions): Promise
   const settings = {
     DATA_DIR: folder,
     PORT: '0',
-    // A clock of the test's own is that of one thread.
-    REQUEST_THREADS: timing.clock ? '1' : (process.env.TEST_REQUEST_THREADS ?? '1'),
+    REQUEST_THREADS: '1',
     RATE_LIMIT_PER_MINUTE: '0',
     DASHBOARD_RATE_LIMIT_PER_MINUTE: '0',
     NODE_ENV: 'production',
@@ -499,6 +498,7 @@ async function suiteOn(running: RunningService): Promise<Omit<TestService, 'stop
     as: (other: string | undefined) => new Client(running.service.url, other),
     async another(more: Record<string, string>, otherTiming: ServiceOptions = {}) {
       const other = await startService(
+        // A clock of the test's own is that of one thread.
         loadConfig({ ...settings, ...(otherTiming.clock && { REQUEST_THREADS: '1' }), ...more }),
         logger,
         otherTiming,

@@ -15,7 +15,7 @@ const LONG_MS = 60_000;
 onEveryEngine((start) => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start({ REQUEST_THREADS: '1' });
+    service = await start();
   });
   afterAll(() => service.stop());
 

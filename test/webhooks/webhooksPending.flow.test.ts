@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { samples } from '../support/samples.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { changesBy } from '../support/service.ts';
 import { createWebhook, hookUrl, memberOf, WebhookSuite } from '../support/webhooks.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const suite = new WebhookSuite(start, 'write');
 
   test('what a webhook never sends, because it changed nothing, does not count as waiting', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { onEveryEngine } from '../support/servers.ts';
+import { onEmbeddedEngines } from '../support/servers.ts';
 import { appendedBy } from '../support/service.ts';
 import {
   HookEndpoint,
@@ -12,7 +12,7 @@ import {
   webhooksPath,
 } from '../support/webhooks.ts';
 
-onEveryEngine((start) => {
+onEmbeddedEngines((start) => {
   const hooks = new HookSuite(start);
 
   test('what waits for hours goes out on request, and its attempts are found by record and outcome', async () => {
