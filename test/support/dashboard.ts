@@ -268,6 +268,8 @@ const flags = [
   '--disable-sync',
   // A process for each context would take more of the processor, and no two pages are busy at once.
   '--renderer-process-limit=1',
+  // A page's scripts run for less time than optimizing them takes.
+  '--js-flags=--no-opt,--no-maglev',
   `--disable-features=${withoutFeatures}`,
 ];
 
@@ -375,10 +377,19 @@ async function loadAxe(page: Page): Promise<void> {
 
 /** Fails where axe-core finds a violation on the page, in light colours, or one of contrast in dark ones. */
 export async function expectAccessible(page: Page): Promise<void> {
-  await loadAxe(page);
-  expect(await violations(page, 'light', {})).toEqual([]);
-  expect(await violations(page, 'dark', { runOnly: colourRules })).toEqual([]);
+  for (const colorScheme of ['light', 'dark'] as const) await expectAccessibleIn(page, colorScheme);
   await page.emulateMedia({ colorScheme: 'light' });
+}
+
+/** Fails where axe-core finds a violation on the page in light colours, or one of contrast in dark ones, which the page then has. */
+export async function expectAccessibleIn(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
+  await loadAxe(page);
+  await page.emulateMedia({ colorScheme });
+  const options = { resultTypes: ['violations'], ...(colorScheme === 'dark' && { runOnly: colourRules }) };
+  // The rules that the page breaks, with the elements that do; much else of what axe-core tells would be copied.
+  const found = 'violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])';
+  const run = `axe.run(${JSON.stringify(options)}).then(({ violations }) => ${found})`;
+  expect(await page.evaluate(run)).toEqual([]);
 }
 
 /** Text that runs right to left and could change the order of what stands around it, with where it is. */
@@ -460,18 +471,6 @@ export async function expectPrintable(page: Page): Promise<void> {
   const found = await page.evaluate(unprintable);
   await page.emulateMedia({ media: 'screen' });
   expect(found).toEqual([]);
-}
-
-/** The rules of axe-core that a page breaks, with the elements that do. */
-async function violations(page: Page, colorScheme: 'light' | 'dark', options: object) {
-  await page.emulateMedia({ colorScheme });
-  const run = `axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...options })})`;
-  const { violations } = (await page.evaluate(run)) as AxeResults;
-  return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
-}
-
-interface AxeResults {
-  violations: { id: string; nodes: { html: string }[] }[];
 }
 
 /** A longer page is not looked at beyond it, in pixels: pictures of long ones take seconds. */
@@ -722,6 +721,11 @@ export class RecordsPages {
 
   show(path: string): Promise<Response | null> {
     return this.page.goto(`/dashboard${path}`);
+  }
+
+  /** The status of a page that is not shown. */
+  async status(path: string): Promise<number> {
+    return (await this.page.request.get(`/dashboard${path}`)).status();
   }
 
   /** Waits until the page of that heading is shown. */
