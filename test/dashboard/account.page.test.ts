@@ -107,10 +107,8 @@ describe('one’s own password', () => {
     expect((await tests.visitor().signIn({ ...user, password })).status).toBe(303);
   });
 
-  test('has a page that is accessible and looks right', async () => {
+  test('has a page that is accessible where it says what is wrong', async () => {
     const page = await tests.dashboard.openAs('viewer', '/account');
-    await expectAccessible(page);
-    await takePictures(page, 'account');
     await page.getByLabel('Current password').fill('not the password');
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('Confirm password').fill('short');

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
+import { sharedService } from '../support/service.ts';
 
 let dashboard: TestDashboard;
 
 beforeAll(async () => {
-  dashboard = await startDashboard();
+  dashboard = await startDashboard(await sharedService());
 });
 afterAll(() => dashboard.stop());
 

@@ -52,8 +52,6 @@ describe('an invitation in the dashboard', () => {
     expect(JSON.stringify(appended)).not.toContain(link.slice(-43));
 
     const theirs = await tests.dashboard.open(pathOf(link));
-    await expectAccessible(theirs);
-    await takePictures(theirs, 'invitation');
     const fill = async (first: string, again = first) => {
       await theirs.getByLabel('Password', { exact: true }).fill(first);
       await theirs.getByLabel('Confirm password').fill(again);

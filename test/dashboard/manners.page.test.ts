@@ -96,7 +96,6 @@ describe('on a phone', () => {
     expect(cells.length).toBeGreaterThan(5);
     expect(new Set(cells.map(([left]) => left)).size).toBe(1);
     expect(cells.map(([, title]) => title)).toContain('"Permissions"');
-    await expectAccessible(page);
     await page.setViewportSize({ width: 1280, height: 800 });
   });
 });

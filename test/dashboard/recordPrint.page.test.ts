@@ -9,7 +9,7 @@ import {
 } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { documentForm, documentsPath, samples, upsertReferred } from '../support/samples.ts';
-import { accessesBy, type TestService } from '../support/service.ts';
+import { accessesBy, sharedService, type TestService } from '../support/service.ts';
 
 const LONG_MS = 120_000;
 const SENT_AT_ONCE = 20;
@@ -19,7 +19,7 @@ let service: TestService;
 let root: string;
 let page: Page;
 beforeAll(async () => {
-  dashboard = await startDashboard();
+  dashboard = await startDashboard(await sharedService());
   ({ service } = dashboard);
   root = `/dashboard/workspaces/${service.workspaceId('clinic')}/records`;
   page = await dashboard.openAs('compliance', `/workspaces/${service.workspaceId('clinic')}/records`);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startDashboard, type TestDashboard, Walk } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { freshClaim, sendClaim } from '../support/readiness.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { sharedService, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 
@@ -17,7 +17,7 @@ const claim = freshClaim({ payer: { payer_code: undefined } });
 Object.assign(claim.patient, person);
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   dashboard = await startDashboard(service);
   root = `/workspaces/${service.workspaceId('clinic')}`;
   await sendClaim(service, claim);
@@ -25,7 +25,6 @@ beforeAll(async () => {
 }, LONG_MS);
 afterAll(async () => {
   await dashboard.stop();
-  await service.stop();
 });
 
 const path = () => `${root}/records/patients/${encodeURIComponent(String(claim.patient.id))}`;

@@ -9,7 +9,7 @@ import {
 } from '../support/dashboard.ts';
 import { phi } from '../support/output.ts';
 import { createEncounter, documentForm, documentsPath, samples } from '../support/samples.ts';
-import { accessesBy, type TestService } from '../support/service.ts';
+import { accessesBy, sharedService, type TestService } from '../support/service.ts';
 
 let dashboard: TestDashboard;
 let service: TestService;
@@ -18,7 +18,7 @@ const maria = { ...samples.patient(), last_name: phi('Quetzal'), first_name: 'Ma
 const mario = { ...maria, id: phi('patient'), first_name: 'Mario', date_of_birth: '1990-01-02' };
 
 beforeAll(async () => {
-  dashboard = await startDashboard();
+  dashboard = await startDashboard(await sharedService());
   ({ service } = dashboard);
   root = `/workspaces/${service.workspaceId('clinic')}`;
   for (const patient of [maria, mario])

@@ -36,8 +36,6 @@ test('an app is set up on the account’s page; then a sign-in takes its code', 
   const user = await tests.dashboard.createUser('viewer');
   const page = await tests.dashboard.openFor(user, '/account');
   await page.getByRole('button', { name: 'Set up an app' }).click();
-  await expectAccessible(page);
-  await takePictures(page, 'two-factor');
   const app = new TestApp((await page.locator('main code').textContent()) ?? '');
   const appended = await tests.events(async () => {
     await page.getByLabel('Code').fill('000000');
@@ -60,8 +58,6 @@ test('an app is set up on the account’s page; then a sign-in takes its code', 
   expect(await heading(theirs)).toBe('Enter the code');
   await theirs.getByText(user.name).waitFor();
   expect(await theirs.evaluate('document.activeElement.name')).toBe('code');
-  await expectAccessible(theirs);
-  await takePictures(theirs, 'sign-in-code');
   const signedIn = await tests.events(async () => {
     await theirs.getByLabel('Code').fill(await app.code());
     await theirs.getByRole('button', { name: 'Sign in' }).click();
@@ -155,7 +151,6 @@ test('a lost app is reset by an administrator, or at the command line', async ()
   await setUpApp(tests.service, user);
   const page = await tests.dashboard.openAs('admin', `/users/${user.id}`);
   await page.getByRole('button', { name: 'Reset two-factor sign-in' }).click();
-  await expectAccessible(page);
   const appended = await tests.events(async () => {
     await page.getByRole('button', { name: 'Reset two-factor sign-in' }).click();
     expect(await page.getByRole('status').textContent()).toContain('was reset.');

@@ -284,7 +284,6 @@ test('a bad message is found, understood, corrected and sent again', async () =>
   await walk.sees(
     row.filter({ hasText: 'The month is not one of 01 to 12.' }).filter({ hasText: 'rejected' }),
   );
-  await expectAccessible(page);
   await walk.click(row.getByRole('link').first());
   await walk.press('Show the message');
   const field = page.getByRole('row').filter({ hasText: 'PID-7 Date of birth' });

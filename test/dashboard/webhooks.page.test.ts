@@ -73,7 +73,6 @@ describe('the pages of webhooks', () => {
     await page.getByRole('link', { name: 'Remove lake' }).click();
     expect(await heading()).toBe('Remove the consumer lake?');
     expect(await page.locator('main').textContent()).toContain('it begins again at the first event');
-    await expectAccessible(page);
     const accesses = await accessesBy(service, () => button('Remove consumer').click());
     expect(accesses).toEqual([
       expect.objectContaining({ action: 'consumer.removed', query: { consumer: 'lake' } }),
@@ -136,8 +135,6 @@ describe('the pages of webhooks', () => {
       await button('Edit').click();
       await page.getByLabel('Description').fill('Billing <b>production</b>');
       await page.getByLabel('Patient', { exact: true }).check();
-      await expectAccessible(page);
-      await takePictures(page, 'webhook-form');
       await button('Save webhook').click();
       expect(await page.getByText('Billing <b>production</b>').count()).toBe(1);
 
@@ -162,8 +159,6 @@ describe('the pages of webhooks', () => {
       await confirm('Disable webhook');
       await page.goto(list);
       expect(await page.getByRole('row', { name: url }).textContent()).toContain('disabled manually');
-      await expectAccessible(page);
-      await takePictures(page, 'webhooks');
       await page.getByRole('link', { name: url }).click();
       await button('Enable webhook').click();
       await button('Enable webhook').click();
@@ -212,7 +207,8 @@ describe('the pages of webhooks', () => {
       expect(await page.locator('#start-error').textContent()).toBe('Must not be in the future.');
       await expectAccessible(page);
     });
-    expect(events).toEqual([]);
+    // Webhooks of other tests may be sending.
+    expect(events.filter(({ metadata }) => metadata.principal.type === 'user')).toEqual([]);
   });
 
   test('one button is what the state asks for; the others are in a menu that the keyboard opens and closes', async () => {
