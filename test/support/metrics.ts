@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, type TestContext } from 'vitest';
 import { isFiring } from './alertRules.ts';
-import { type CliResult, spawnCli, temporaryFolder } from './cli.ts';
+import { type CliResult, runCli, spawnCli, temporaryFolder } from './cli.ts';
 import { Client } from './client.ts';
 import { eventually } from './eventually.ts';
 import { runbookCommands } from './lint.ts';
@@ -224,7 +224,8 @@ export class MonitoredService {
   async look(alert: string, expected: object[], values: Record<string, string> = {}): Promise<void> {
     const commands = runbookCommands(alert, 'Look').map((words) => words.map((word) => values[word] ?? word));
     await eventually(async () => {
-      expect(await Promise.all(commands.map((words) => this.cli(...words)))).toMatchObject(expected);
+      const found = commands.map((words) => runCli(words, { env: this.#env }));
+      expect(await Promise.all(found)).toMatchObject(expected);
     }, SOON_MS);
   }
 
@@ -236,6 +237,7 @@ export class MonitoredService {
     expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: '' });
   }
 
+  /** Runs a command by the service's clock. */
   cli(...args: string[]): Promise<CliResult> {
     return spawnCli(args, { env: this.#env });
   }
