@@ -1,15 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { notePhi } from '../support/output.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
-
-const folder = resolve(process.cwd(), '../shared/data/synthea');
-const present = existsSync(folder);
-if (!present) process.stdout.write('Skipped: the Synthea export is not beside the repository.\n');
+import { exportOf, exportRows, isSyntheaThere } from '../support/synthea.ts';
 
 onEmbeddedEngines((start) => {
   let service: TestService;
@@ -18,21 +12,19 @@ onEmbeddedEngines((start) => {
   });
   afterAll(() => service.stop());
 
-  (present ? test : test.skip)(
+  test.skipIf(!isSyntheaThere)(
     'after an import and the same again, a patient has two versions, and a moment between them has the first',
     async () => {
-      const patients: Record<string, string>[] = parse(readFileSync(`${folder}/patients.csv`), {
-        columns: true,
-        bom: true,
-      });
-      for (const { Id = '', SSN = '', FIRST = '', LAST = '' } of patients) notePhi(Id, SSN, FIRST, LAST);
+      const [{ Id = '', SSN = '', FIRST = '', LAST = '' } = {}] = exportRows('patients.csv');
+      notePhi(Id, SSN, FIRST, LAST);
+      const folder = exportOf([Id]);
       const made = await service.keys.createKey(service.workspaceId('clinic'), 'Nightly import', ['write']);
       for (let turn = 0; turn < 2; turn++) {
         const args = ['import', folder, '--format', 'synthea', '--url', service.url, '--json'];
         const env = { CHARTLEDGER_API_KEY: made.key };
         expect((await spawnCli(args, { cwd: temporaryFolder(), env })).code).toBe(0);
       }
-      const path = `/integration/patients/${patients[0]?.Id}`;
+      const path = `/integration/patients/${Id}`;
       const { items, next_page_token } = (await service.get(`${path}/history`)).body;
       expect(next_page_token).toBeNull();
       const principal = { type: 'api_key', id: made.id, name: 'Nightly import' };
@@ -41,7 +33,7 @@ onEmbeddedEngines((start) => {
         { version: 2, outcome: 'unchanged', changes: [], principal, user_agent },
         { version: 1, outcome: 'created', principal, user_agent },
       ]);
-      expect(items[1].changes).toContainEqual({ field: 'first_name', from: null, to: patients[0]?.FIRST });
+      expect(items[1].changes).toContainEqual({ field: 'first_name', from: null, to: FIRST });
       const [second, first] = items.map(({ recorded_at }: { recorded_at: string }) => recorded_at);
       expect(second > first).toBe(true);
       const between = new Date((Date.parse(first) + Date.parse(second)) / 2).toISOString();

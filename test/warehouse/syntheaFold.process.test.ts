@@ -1,6 +1,3 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { catalog, catalogEntry } from '../../src/domain/records/catalog.ts';
 import { choices } from '../support/choices.ts';
@@ -10,11 +7,8 @@ import { eventually } from '../support/eventually.ts';
 import { notePhi } from '../support/output.ts';
 import { onEmbeddedEngines } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
+import { exportOf, exportRows, isSyntheaThere } from '../support/synthea.ts';
 import { filesIn, tableIn } from '../support/warehouse.ts';
-
-const folder = resolve(process.cwd(), '../shared/data/synthea');
-const present = existsSync(folder);
-if (!present) process.stdout.write('Skipped: the Synthea export is not beside the repository.\n');
 
 const LONG_MS = 540_000;
 /** With some thousand encounters: several files of a warehouse's table, and several groups of a reconciliation. */
@@ -59,19 +53,6 @@ function flat(fields: Fields): Fields {
   );
 }
 
-/** The export with these patients alone. */
-function exportOf(patients: readonly string[]): string {
-  const part = temporaryFolder();
-  for (const name of readdirSync(folder)) {
-    const text = readFileSync(join(folder, name), 'utf8');
-    const isOfPatients = ['patients.csv', 'encounters.csv', 'payer_transitions.csv'].includes(name);
-    const [header, ...rows] = text.split('\n');
-    const kept = rows.filter((row) => !isOfPatients || patients.some((id) => row.includes(id)));
-    writeFileSync(join(part, name), [header, ...kept, ''].join('\n'));
-  }
-  return part;
-}
-
 onEmbeddedEngines((start) => {
   let service: TestService;
   beforeAll(async () => {
@@ -114,12 +95,10 @@ onEmbeddedEngines((start) => {
     return stdout;
   };
 
-  test.skipIf(!present)(
+  test.skipIf(!isSyntheaThere)(
     'a warehouse and a reconciliation agree with a fold of all that was sent, after changes, merges and erasures',
     async () => {
-      const people: Record<string, string>[] = parse(readFileSync(`${folder}/patients.csv`), {
-        ...{ columns: true, bom: true },
-      });
+      const people = exportRows('patients.csv');
       for (const { Id = '', SSN = '', FIRST = '', LAST = '' } of people) notePhi(Id, SSN, FIRST, LAST);
       const part = exportOf(people.slice(0, PATIENTS).map(({ Id = '' }) => Id));
       const importing = await spawnCli(['import', part, '--format', 'synthea', '--url', service.url], {
