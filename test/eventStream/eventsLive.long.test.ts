@@ -6,7 +6,7 @@ import { samples } from '../support/samples.ts';
 import { onEveryEngine } from '../support/servers.ts';
 import type { TestService } from '../support/service.ts';
 
-const KILLS = 20;
+const KILLS = 12;
 const LONG_MS = 120_000;
 
 onEveryEngine((start) => {
@@ -77,13 +77,13 @@ onEveryEngine((start) => {
 
   test('many readers of one workspace all see the same, live', async () => {
     const { label, client } = await workspaces.fresh();
-    const readers = await Promise.all(Array.from({ length: 20 }, () => EventReader.open(client)));
-    await writePayers(client, 100);
+    const readers = await Promise.all(Array.from({ length: 10 }, () => EventReader.open(client)));
+    await writePayers(client, 50);
     const late = await EventReader.open(client);
-    await writePayers(client, 100);
+    await writePayers(client, 50);
     const expected = await workspaces.logged(label);
     for (const reader of [...readers, late]) {
-      expect(shortly(await reader.count(200))).toEqual(expected);
+      expect(shortly(await reader.count(100))).toEqual(expected);
       reader.kill();
     }
   });
@@ -91,15 +91,15 @@ onEveryEngine((start) => {
   test('a position in the middle of what came together loses and repeats nothing', async () => {
     const { client } = await workspaces.fresh();
     const live = await EventReader.open(client);
-    await writePayers(client, 60);
-    const all = await live.count(60);
+    await writePayers(client, 30);
+    const all = await live.count(30);
     const readers = await Promise.all(
       all.map(({ sequence }) => EventReader.open(client, `/events?after=${sequence}`)),
     );
     await writePayers(client, 1);
-    await live.count(61);
+    await live.count(31);
     for (const [index, reader] of readers.entries()) {
-      expect(shortly(await reader.count(60 - index))).toEqual(shortly(all.slice(index + 1)));
+      expect(shortly(await reader.count(30 - index))).toEqual(shortly(all.slice(index + 1)));
       reader.kill();
     }
     live.kill();

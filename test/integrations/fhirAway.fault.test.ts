@@ -13,7 +13,7 @@ import {
 import { withOwnServers } from '../support/servers.ts';
 import { appendedBy, readAll, startTestService, type TestService } from '../support/service.ts';
 
-const PATIENTS = 300;
+const PATIENTS = 200;
 const LONG_MS = 120_000;
 
 withOwnServers('FHIR while the event log is away', (servers) => {

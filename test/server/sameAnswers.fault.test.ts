@@ -10,9 +10,9 @@ import { missingServer, startOnProduction } from '../support/servers.ts';
 import { listAll, startTestService, type TestService } from '../support/service.ts';
 
 const synthea = resolve(process.cwd(), '../shared/data/synthea');
-/** One encounter of four is sent: that still has some of nearly every patient. */
-const ONE_OF = 4;
-const RECORDS = 2_447;
+/** One encounter of twelve is sent: that still has some of most patients, and fills several pages. */
+const ONE_OF = 12;
+const RECORDS = 1_183;
 const LONG_MS = 400_000;
 /** Records of each kind that are read one by one, too. */
 const READ_ALONE = 100;

@@ -15,11 +15,11 @@ import {
   openLoopback,
 } from '../support/webhooks.ts';
 
-const RECORDS = 750;
+const RECORDS = 400;
 const VERSIONS = 4;
 /** Messages accepted when the service is killed, and those when the endpoint is, for a moment. */
-const KILLS = [300, 1_200, 2_100];
-const AWAY = [150, 750, 1_800, 2_700];
+const KILLS = [200, 650, 1_100];
+const AWAY = [100, 400, 950, 1_400];
 const LONG_MS = 240_000;
 
 /** A service in a process of its own, on the stores of another one. */
