@@ -83,7 +83,7 @@ class Lease {
     if (held === false) this.end();
     if (!held || this.#over.signal.aborted) return false;
     clearTimeout(this.#expiry);
-    this.#expiry = setTimeout(() => this.end(), end - performance.now());
+    this.#expiry = setTimeout(() => this.end(), Math.max(0, end - performance.now()));
     return true;
   }
 

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openEventLog, openReadModels } from '../../src/server/openStorage.ts';
-import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
+import { type CliResult, runCli, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { BrowserlessSession } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
@@ -17,8 +17,6 @@ import { createWebhook, HookEndpoint, openLoopback, webhooksPath } from '../supp
 /** More of them on request: each has an encounter with a document and a claim, and came in a message of an EMR, too. */
 const PATIENTS = Number(process.env.ERASURE_PATIENTS ?? 15);
 const ERASED = PATIENTS / 5;
-/** Writes of the load between two lists. */
-const LISTED = 10;
 const LONG_MS = 3_600_000;
 /** A projector that was just started lags behind a load on a busy machine. */
 const SOON_MS = 120_000;
@@ -56,7 +54,7 @@ onEveryEngine((_, engines) => {
   }
 
   const cli = async (...args: string[]) => {
-    const { code, stdout, stderr } = await spawnCli([...args, '--workspace', 'default'], { env });
+    const { code, stdout, stderr } = await runCli([...args, '--workspace', 'default'], { env });
     expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' });
     return stdout;
   };
@@ -86,7 +84,7 @@ onEveryEngine((_, engines) => {
     }
   };
 
-  const verify = (...args: string[]) => spawnCli(['verify', '--workspace', 'default', ...args], { env });
+  const verify = (...args: string[]) => runCli(['verify', '--workspace', 'default', ...args], { env });
   /** Against every head that went out, at each start and each save. */
   const expectVerified = async () => {
     const { code, stdout, stderr } = await verify('--heads', heads);
@@ -103,7 +101,7 @@ onEveryEngine((_, engines) => {
   const statusOf = async ({ patientId }: SentPatient) =>
     (await client.get(`/integration/patients/${patientId}`)).status;
 
-  /** Writes without a pause until `stop`, whatever becomes of it. */
+  /** Writes, one after the other, until `stop`, whatever becomes of it. */
   function load(kept: SentPatient[]): { stop(): Promise<void> } {
     let stopped = false;
     const writing = (async () => {
@@ -112,7 +110,7 @@ onEveryEngine((_, engines) => {
         await client.post('/integration/patients', { ...samples.patient(), id }).catch(() => undefined);
         // A list waits for the projector: a load that it cannot keep up with would end in erasures that are refused for it.
         const list = () => client.get('/integration/patients?limit=1');
-        if (n % LISTED === 0) await whenAvailable(list).catch(() => undefined);
+        await whenAvailable(list).catch(() => undefined);
       }
     })();
     return {
@@ -220,7 +218,7 @@ onEveryEngine((_, engines) => {
       '--all-workspaces',
       '--password-stdin',
     ];
-    expect(await spawnCli(create, { env, input: user.password })).toMatchObject({ code: 0, stderr: '' });
+    expect(await runCli(create, { env, input: user.password })).toMatchObject({ code: 0, stderr: '' });
     const visitor = await signedIn();
     for (const path of analysisPaths) {
       await visitor.get(path);

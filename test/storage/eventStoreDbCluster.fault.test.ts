@@ -64,7 +64,7 @@ if (command === undefined) {
       return Promise.race([eventually(() => expect(count()).toBeGreaterThan(enough), LONG_MS), failed]);
     };
     return {
-      written: (least = 50) => more(() => acknowledged.length, least),
+      written: (least = 3 * WRITERS) => more(() => acknowledged.length, least),
       refused: (least: number) => more(() => refusals, least),
       async stop() {
         stopping = true;
@@ -94,7 +94,7 @@ if (command === undefined) {
       await writers.written();
       await cluster.killNode(0);
       // The first of these wait for the election.
-      await writers.written(200);
+      await writers.written(8 * WRITERS);
       await eventually(async () => expect(await readiness(on)).toBe(200));
       expect((await on.get(`${PAYERS}/${samples.payer().id}`)).status).toBe(404);
       await expectEachOnce(on, await writers.stop());
@@ -165,7 +165,7 @@ if (command === undefined) {
       for (const n of [0, 1, 2, 0]) {
         await writers.written();
         await cluster.killNode(n);
-        await writers.written(200);
+        await writers.written(8 * WRITERS);
         await cluster.startNode(n);
       }
       await writers.written();

@@ -13,6 +13,8 @@ export interface Place {
   key: string;
   workspace: string;
   ledger: Ledger;
+  /** Between an answer and the next write. */
+  pauseMs: number;
   /** Collects responses that the service must never give. */
   failures: string[];
   /** Counts of responses, by kind. */
@@ -57,6 +59,7 @@ export class Writer {
       const write = this.#write();
       if (this.#choose(6) === 0) await this.#sendUntilAccepted(write, `${this.#name}-${this.#writes}`);
       else await this.#once(write);
+      if (this.#place.pauseMs > 0) await sleep(this.#place.pauseMs);
     }
     this.#agent.destroy();
   }

@@ -13,6 +13,8 @@ interface Disturbance {
   command?: string[];
   /** Default: 8. */
   writers?: number;
+  /** How long a writer waits before its next write. Default: not at all. */
+  pauseMs?: number;
   /** Does what is to be endured, while writers write; `answers` counts what they got until now, by kind. */
   disturb(service: TorturedService, answers: ReadonlyMap<string, number>): Promise<Outcome>;
 }
@@ -20,7 +22,7 @@ interface Disturbance {
 /** Lets writers write to a service during a disturbance; afterwards everything must be as the responses said. */
 export async function disturbed(
   { seed }: Torture,
-  { stores, env = {}, command, writers: count = 8, disturb }: Disturbance,
+  { stores, env = {}, command, writers: count = 8, pauseMs = 0, disturb }: Disturbance,
 ): Promise<Outcome> {
   const service = new TorturedService({ ...stores.env, ...env }, command);
   const ledger = new Ledger();
@@ -30,6 +32,7 @@ export async function disturbed(
     stores,
     ledger,
     count,
+    pauseMs,
     choices: (n) => choices(seed + n),
   });
   const endured = await disturb(service, writers.answers);

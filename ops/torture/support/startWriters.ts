@@ -9,6 +9,8 @@ interface Writing {
   stores: Stores;
   ledger: Ledger;
   count: number;
+  /** Between an answer and the next write. */
+  pauseMs?: number;
   /** The basis of a writer's choices, whatever happens to the others. */
   choices(writer: number): (below: number) => number;
 }
@@ -17,7 +19,7 @@ interface Writing {
  * Lets writers begin; `stop` resolves, when all have completed what they began, with the responses that they
  * received.
  */
-export function startWriters({ service, stores, ledger, count, choices }: Writing): {
+export function startWriters({ service, stores, ledger, count, pauseMs = 0, choices }: Writing): {
   /** Counts of responses until now, by kind. */
   readonly answers: ReadonlyMap<string, number>;
   stop(): Promise<Outcome>;
@@ -25,7 +27,7 @@ export function startWriters({ service, stores, ledger, count, choices }: Writin
   const { key, workspace } = stores.key;
   const answers = new Map<string, number>();
   const failures: string[] = [];
-  const place: Place = { url: () => service.url(), key, workspace, ledger, failures, answers };
+  const place: Place = { url: () => service.url(), key, workspace, ledger, pauseMs, failures, answers };
   const stopping = new AbortController();
   const writing = Promise.all(
     Array.from({ length: count }, (_, n) =>
