@@ -95,4 +95,6 @@ if (values.help || wanted === undefined) {
       process.exitCode = 1;
     });
   }
+  // Writers of a scenario that did not run to its end would try for ever.
+  process.exit();
 }
