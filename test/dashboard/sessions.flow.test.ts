@@ -5,7 +5,6 @@ import { UserManager } from '../../src/modules/auth/userManager.ts';
 import { type Role, UserDirectory } from '../../src/modules/auth/users.ts';
 import { openStateStore } from '../../src/server/openStorage.ts';
 import type { StateStore } from '../../src/storage/stateStore.ts';
-
 import { BrowserlessSession, StoredSession, type TestUser } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/output.ts';

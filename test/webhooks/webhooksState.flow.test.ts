@@ -122,15 +122,15 @@ test('a state that was lost is not saved on, and begins anew with nothing of bef
   expect((await open()).waiting.size).toBe(0);
 });
 
-test.each<[string, { name: string }]>([
-  ['load', attemptsTable],
-  ['save', attemptsTable],
-  ['save', deliveryTable],
-  ['swap', deliveryTable],
-  ['remove', deliveryTable],
+test.each([
+  { method: 'load', table: attemptsTable },
+  { method: 'save', table: attemptsTable },
+  { method: 'save', table: deliveryTable },
+  { method: 'swap', table: deliveryTable },
+  { method: 'remove', table: deliveryTable },
 ])(
-  'a save that is cut off (%s in %o) leaves nothing that would be skipped, and the next one saves it all',
-  async (method, table) => {
+  'a save that is cut off ($method in $table.name) leaves nothing that would be skipped, and the next one saves it all',
+  async ({ method, table }) => {
     const { from, fail } = fallible(method, table);
     const state = await open(from);
     state.wait(waiting('done'));
