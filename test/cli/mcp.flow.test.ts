@@ -11,6 +11,7 @@ import { runCommand } from '../../src/cli/program.ts';
 import type { Permission } from '../../src/modules/auth/permissions.ts';
 import { runOn, type Terminal } from '../../src/server/terminal.ts';
 import { runCli } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { notePhi, phi } from '../support/output.ts';
 import { type Claim, freshClaim, readiness, sendClaim } from '../support/readiness.ts';
 import { samples } from '../support/samples.ts';
@@ -320,8 +321,10 @@ onEmbeddedEngines(() => {
     await expect(connected({})).rejects.toThrow('Send an API key of the service');
     const deleted = await service.createKey('clinic', ['read']);
     await service.keys.setKeyState(deleted.id, 'deleted');
-    await expect(connected({ 'x-api-key': deleted.key })).rejects.toThrow(
-      'The service refused the API key (401)',
+    await eventually(() =>
+      expect(connected({ 'x-api-key': deleted.key })).rejects.toThrow(
+        'The service refused the API key (401)',
+      ),
     );
     server.closeAllConnections();
     server.close();
