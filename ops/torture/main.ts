@@ -95,6 +95,6 @@ if (values.help || wanted === undefined) {
       process.exitCode = 1;
     });
   }
-  // Writers of a scenario that did not run to its end would try for ever.
+  // The writers of a scenario that failed would retry forever.
   process.exit();
 }

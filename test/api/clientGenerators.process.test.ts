@@ -95,7 +95,7 @@ const pythonEnvironment = once(() =>
   }),
 );
 
-/** It makes names of schemas anew for each property; all of them fit in this cache, and not in its own of 200. */
+/** openapi-generator looks up the names of schemas for each property: all of them fit in this cache, and not in its default of 200. */
 const nameCache = ['cachesize=100000', 'expireafter.seconds=3600'].map(
   (setting) => `-Dorg.openapitools.codegen.utils.namecache.${setting}`,
 );
@@ -215,10 +215,11 @@ async function runRust(env: Environment): Promise<string> {
   mkdirSync(folder);
   writeFileSync(join(folder, 'Cargo.toml'), manifest);
   // Macros of serde_with, which no generated code uses, are a tenth of what is compiled before the client.
-  const clientManifest = join(generated, 'rust/Cargo.toml');
+  const client = join(generated, 'rust');
+  const clientManifest = join(client, 'Cargo.toml');
   writeFileSync(clientManifest, readFileSync(clientManifest, 'utf8').replace(', "macros"]', ']'));
   // An invalid manifest is not a failure to fetch what it names.
-  await run('cargo', ['metadata', '-q', '--no-deps', '--format-version=1'], {}, join(generated, 'rust'));
+  await run('cargo', ['metadata', '-q', '--no-deps', '--format-version=1'], {}, client);
   await fetched('crates', join(folder, 'Cargo.lock'), () => run('cargo', ['fetch', '-q'], {}, folder));
   return run('cargo', ['run', '-q', '--offline'], { ...env, CARGO_TARGET_DIR: crates }, folder);
 }

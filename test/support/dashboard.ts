@@ -386,7 +386,7 @@ export async function expectAccessibleIn(page: Page, colorScheme: 'light' | 'dar
   await loadAxe(page);
   await page.emulateMedia({ colorScheme });
   const options = { resultTypes: ['violations'], ...(colorScheme === 'dark' && { runOnly: colourRules }) };
-  // The rules that the page breaks, with the elements that do; much else of what axe-core tells would be copied.
+  // The rules that the page breaks, with the elements that do: the rest of axe-core's result need not be copied.
   const found = 'violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])';
   const run = `axe.run(${JSON.stringify(options)}).then(({ violations }) => ${found})`;
   expect(await page.evaluate(run)).toEqual([]);
